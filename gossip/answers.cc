@@ -42,6 +42,12 @@ double Protocol::density_factor() const {
   return impl_->core.admitted_count() == 0 ? 1 : impl_->exchange->density_factor();
 }
 
+std::optional<StageLinkInfo> Protocol::stage_link(LinkId link) const {
+  const auto at = impl_->core.links.find(link);
+  if (at == impl_->core.links.end() || at->second.state != Link::State::beside) return std::nullopt;
+  return StageLinkInfo{at->second.node, at->second.backlogged, at->second.round_trip};
+}
+
 std::size_t Protocol::links_to_stage(std::uint32_t stage) const {
   const auto& links = impl_->core.links;
   return static_cast<std::size_t>(std::count_if(links.begin(), links.end(), [&](const auto& entry) {

@@ -69,6 +69,8 @@ class Protocol {
   void ban_from_stage(LinkId link, const std::string& reason, TimePoint now, Outbox& out);
   // Links to peers of this stage, as StageLinks has heard of them.
   std::size_t links_to_stage(std::uint32_t stage) const;
+  // None: it is not up.
+  std::optional<StageLinkInfo> stage_link(LinkId link) const;
 
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);

@@ -67,6 +67,13 @@ struct PeerInfo {
   Duration age{};                      // since the connection came up
 };
 
+// A link to a peer of a neighbouring stage.
+struct StageLinkInfo {
+  NodeId node;
+  bool is_full = false;  // more waits to be sent there than the driver wants
+  std::optional<Duration> round_trip;  // of the last ping answered
+};
+
 // Whether others can dial us.
 struct Reach {
   std::optional<TimePoint> asked_at;  // when neighbours were last asked to try

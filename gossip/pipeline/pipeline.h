@@ -93,6 +93,9 @@ class Pipeline {
   bool waits_in_step() const { return in_step_ && !running_; }
   std::size_t uppers() const { return uppers_.size(); }
   std::size_t lowers() const { return lowers_.size(); }
+  std::vector<Uppers::Figures> upper_figures() const { return uppers_.figures(); }
+  // Whether a micro-batch is at an upper neighbour, or would be if one had credit.
+  bool needs_answers() const { return uppers_.owe_answers() || has_ready(); }
   // Micro-batches here that wait for an upper neighbour, or for their turn.
   std::size_t waiting() const;
   const PipelineFigures& figures() const { return figures_; }
@@ -175,7 +178,7 @@ class Pipeline {
   std::optional<Turn> free_turn() const;
   Place find_unsummed();
   std::size_t begun(bool ahead) const;
-  bool has_stock() const;
+  bool has_ready() const;
   void fill_step();
 
   PipelineOptions options_;

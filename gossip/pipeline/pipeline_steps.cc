@@ -31,7 +31,7 @@ std::optional<Pipeline::Turn> Pipeline::free_turn() const {
 
 // A micro-batch is computed and waits for an upper neighbour. Others that begin now would only wait behind it, with
 // their activations in memory and weights that get old.
-bool Pipeline::has_stock() const {
+bool Pipeline::has_ready() const {
   return std::any_of(held_.begin(), held_.end(),
                      [](const auto& one) { return one.second.state == State::ready; });
 }
@@ -76,7 +76,7 @@ void Pipeline::refuse_all(PipelineOutbox& out) {
 void Pipeline::send_ready(TimePoint now, PipelineOutbox& out) {
   for (auto& [slot, held] : held_) {
     if (held.state != State::ready) continue;
-    const std::optional<LinkId> link = uppers_.choose(prng_, held.shunned);
+    const std::optional<LinkId> link = uppers_.choose(prng_, held.shunned, now);
     if (!link) return;
     held.to = Transfer{*link, uppers_.send(*link, slot, now)};
     held.state = State::away;
@@ -102,7 +102,7 @@ void Pipeline::choose_work(PipelineOutbox& out) {
   if (const Place place = find_unsummed(); place != held_.end())
     return ask_for(is_last() ? Work::Kind::both : Work::Kind::backward, place, out);
   const std::optional<Turn> turn = free_turn();
-  if (!turn || has_stock()) return;
+  if (!turn || has_ready()) return;
   const auto next = std::find_if(held_.begin(), held_.end(),
                                  [](const auto& one) { return one.second.state == State::waiting; });
   if (next != held_.end()) {

@@ -114,6 +114,7 @@ class Node final {
   bool caught_up() const { return core_.phase != Phase::catching_up; }
   bool complete() const { return phases_.complete(); }
   NodeStatus status(TimePoint now) const;
+  StageStatus stage_status(TimePoint now) const { return staged_.status(now); }
 
   void check_invariants() const;
 

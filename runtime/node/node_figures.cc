@@ -23,7 +23,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.params = form().layout.params();
   s.samples = samples();
   s.samples_planned = core_.samples_wanted();
-  s.stage = staged_.status();
+  s.stage = staged_.status(now);
   const gossip::ReplicaDigest& digest = replica().digest();
   s.updates = digest.updates;
   s.digest = digest_text(digest);

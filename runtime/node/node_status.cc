@@ -231,6 +231,9 @@ FigureSheet status_figures(const NodeStatus& s) {
                   .note = "Behind: updates that the neighbour had not at its last digest. Stale: own updates between "
                           "the making of one of its updates and the arrival."},
                  neighbour_rows, neighbours_of(s));
+  sheet.add_list({.object = "stage.uppers", .title = "Stage above", .key = "node",
+                  .note = "Micro-batches of this peer. Pace: measured time between two answers while there is work."},
+                 upper_rows, s.stage.uppers);
   add_contributions(sheet, s.contributions);
   sheet.add({.object = "compression", .title = "codec"}, compression_rows, s);
   sheet.add({.object = "compression.staleness", .title = "staleness"}, late_rows, s);

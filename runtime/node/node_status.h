@@ -4,6 +4,7 @@
 // Thread: plain values; safe to hand to another thread.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,8 @@ inline constexpr FigureRow<TrainingFigures> training_rows[] = {
     figure<TrainingFigures>("loss", [](const auto& t) {
       return t.observes ? figure_value(t.loss) : figure_value(t.loss.value_or(t.train_loss));
     })
-        .shown("loss", Form::decimal, 6).explained("On the test set; before the first evaluation, on own batches."),
+        .shown("loss", Form::decimal, 6)
+        .explained("On the test set; before the first evaluation, and always in a pipeline, on own batches."),
     figure<&TrainingFigures::loss>("test_loss").gauge("rumor_test_loss", "Loss on the test set, in nats.")
         .curve("loss", "test/loss"),
     figure<&TrainingFigures::train_loss>("train_loss").shown("own batches", Form::decimal)
@@ -143,6 +145,33 @@ inline constexpr FigureRow<ExportStatus> export_rows[] = {
         .gauge("rumor_export_trouble", "1 when the last export could not be written."),
 };
 
+// A peer of the stage above, as the one below measures it (gossip/PIPELINE.md 5).
+struct UpperStatus {
+  std::string node;  // hex
+  std::uint64_t answered = 0, awaited = 0;  // micro-batches of ours
+  std::optional<double> pace_ms, round_trip_ms;
+  // Micro-batches in flight there that leave no gap while a question and its answer travel.
+  std::optional<double> in_flight_wanted() const {
+    if (!pace_ms || !round_trip_ms || *pace_ms <= 0) return std::nullopt;
+    return 1 + *round_trip_ms / *pace_ms;
+  }
+};
+
+inline constexpr FigureRow<UpperStatus> upper_rows[] = {
+    figure<&UpperStatus::node>("node_id").shown("peer", Form::id, 8),
+    figure<&UpperStatus::answered>("answered").shown("answered", Form::count, 9)
+        .counter("rumor_stage_upper_answered_micro_batches_total",
+                 "Micro-batches of this peer that each peer of the stage above has answered, since it was linked."),
+    figure<&UpperStatus::awaited>("awaited").shown("awaited", Form::count, 8)
+        .gauge("rumor_stage_upper_awaited_micro_batches",
+               "Micro-batches whose answer each peer of the stage above owes."),
+    figure<&UpperStatus::pace_ms>("pace_ms").shown("pace", Form::ms, 9)
+        .gauge("rumor_stage_upper_pace_seconds",
+               "Time between two answers of each peer of the stage above, while it has work of this one.", 1e-3),
+    figure<&UpperStatus::in_flight_wanted>("in_flight_wanted").shown("in flight wanted", Form::decimal, 16)
+        .explained("1 + round trip / pace: so many micro-batches in flight keep that peer busy."),
+};
+
 // A peer that serves a stage of a pipeline (gossip/PIPELINE.md).
 struct StageStatus {
   std::uint64_t stage = 0, stages = 0;  // 0: the run is no stage
@@ -152,7 +181,17 @@ struct StageStatus {
   std::uint64_t counted = 0;            // micro-batches in own steps
   std::uint64_t sent_again = 0;         // to another upper neighbour
   std::uint64_t dropped = 0;            // micro-batches that another peer counts
+  // Seconds in which a step had nothing to compute, by what it waited for: answers from above; the same, while the link
+  // had more to send than it could; micro-batches from below.
+  double waited_above = 0, waited_link = 0, waited_below = 0;
+  std::vector<UpperStatus> uppers = {};
   std::string chosen = {};              // why the peer has chosen this stage; empty: it was told. Set by the driver
+
+  std::optional<double> in_flight_wanted() const {
+    std::optional<double> most;
+    for (const UpperStatus& upper : uppers) most = std::max(most, upper.in_flight_wanted());
+    return most;
+  }
 
   // A figure of a stage; of an ordinary run nothing.
   FigureValue shown(FigureValue value) const { return stage == 0 ? FigureValue() : value; }
@@ -179,6 +218,20 @@ inline constexpr FigureRow<StageStatus> stage_rows[] = {
         .counter("rumor_stage_sent_again_total", "Micro-batches sent to another peer of the stage above."),
     figure<StageStatus>("dropped", [](const auto& s) { return s.shown(s.dropped); }).shown("dropped", Form::fault)
         .counter("rumor_stage_dropped_micro_batches_total", "Micro-batches that another peer of this stage counts."),
+    figure<&StageStatus::in_flight_wanted>("in_flight_wanted").shown("in flight wanted", Form::decimal)
+        .gauge("rumor_stage_in_flight_wanted_micro_batches",
+               "1 + round trip / pace, the most of all peers of the stage above."),
+    figure<StageStatus>("waited_above_s", [](const auto& s) { return s.shown(s.waited_above); })
+        .shown("waited for answers", Form::seconds)
+        .counter("rumor_stage_waited_above_seconds_total",
+                 "Time without work in which steps waited for answers from above."),
+    figure<StageStatus>("waited_link_s", [](const auto& s) { return s.shown(s.waited_link); })
+        .shown("while links were full", Form::seconds)
+        .counter("rumor_stage_waited_link_seconds_total", "The same, while a link to the stage above was full."),
+    figure<StageStatus>("waited_below_s", [](const auto& s) { return s.shown(s.waited_below); })
+        .shown("waited for micro-batches", Form::seconds)
+        .counter("rumor_stage_waited_below_seconds_total",
+                 "Time without work in which steps waited for micro-batches from below."),
 };
 
 struct NodeStatus {

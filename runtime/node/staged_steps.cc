@@ -50,6 +50,23 @@ void StagedSteps::made(Result<gossip::Made> made, TimePoint now) {
 
 // ---- turns ----
 
+// The cause why the step under way has nothing to compute.
+StagedSteps::Waits StagedSteps::waits() const {
+  if (!plan_ || !pipeline_->waits_in_step()) return Waits::no;
+  if (!pipeline_->needs_answers()) return Waits::below;
+  for (const gossip::Uppers::Figures& upper : pipeline_->upper_figures())
+    if (const auto link = core_.protocol->stage_link(upper.link); link && link->is_full) return Waits::link;
+  return Waits::above;
+}
+
+void StagedSteps::note_wait(TimePoint now) {
+  const Waits waits = this->waits();
+  if (waits == waits_) return;
+  waited_[static_cast<std::size_t>(waits_)] += now - wait_since_;
+  waits_ = waits;
+  wait_since_ = now;
+}
+
 void StagedSteps::advance(Turn& turn, bool ends) {
   if (!pipeline_) return;
   if (core_.phase == Phase::ended) return out_.clear();
@@ -58,6 +75,7 @@ void StagedSteps::advance(Turn& turn, bool ends) {
   const bool serves = core_.phase == Phase::training && !ends && !pipeline_->is_over();
   if (std::exchange(serves_, serves) != serves) pipeline_->set_serving(serves, turn.now, out_);
   pass_on(turn);
+  note_wait(turn.now);
 }
 
 void StagedSteps::finish(Turn& turn) {
@@ -121,8 +139,23 @@ std::string StagedSteps::waiting_for(TimePoint now) const {
   return str("stage ", stage - 1, " has sent nothing for ", static_cast<int>(to_seconds(now - begun_)), " s");
 }
 
-StageStatus StagedSteps::status() const {
+std::vector<UpperStatus> StagedSteps::upper_status() const {
+  std::vector<UpperStatus> uppers;
+  for (const gossip::Uppers::Figures& upper : pipeline_->upper_figures())
+    if (const auto link = core_.protocol->stage_link(upper.link)) {
+      UpperStatus& one = uppers.emplace_back(UpperStatus{link->node.hex(), upper.answered, upper.awaited, {}, {}});
+      if (upper.pace > Duration{0}) one.pace_ms = to_seconds(upper.pace) * 1e3;
+      if (link->round_trip) one.round_trip_ms = to_seconds(*link->round_trip) * 1e3;
+    }
+  return uppers;
+}
+
+StageStatus StagedSteps::status(TimePoint now) const {
   if (!pipeline_) return {};
+  const auto waited = [&](Waits which) {
+    const Duration over = waited_[static_cast<std::size_t>(which)];
+    return to_seconds(which == waits_ ? over + (now - wait_since_) : over);
+  };
   const gossip::Stage& self = core_.options.pipeline->self;
   const gossip::PipelineFigures& figures = pipeline_->figures();
   return {.stage = self.stage,
@@ -133,7 +166,11 @@ StageStatus StagedSteps::status() const {
           .waiting = pipeline_->waiting(),
           .counted = figures.counted,
           .sent_again = figures.late + figures.lost + figures.refused,
-          .dropped = figures.dropped};
+          .dropped = figures.dropped,
+          .waited_above = waited(Waits::above),
+          .waited_link = waited(Waits::link),
+          .waited_below = waited(Waits::below),
+          .uppers = upper_status()};
 }
 
 void StagedSteps::check_invariants() const {

@@ -10,6 +10,7 @@
 // Thread: one owner, as Node. Memory: that of Pipeline.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -44,7 +45,7 @@ class StagedSteps final : public gossip::StageLinks {
   bool is_over() const { return pipeline_->is_over(); }
   // For people: the neighbouring stage that a step waits for. Empty: none.
   std::string waiting_for(TimePoint now) const;
-  StageStatus status() const;
+  StageStatus status(TimePoint now) const;
   // Null: the run is no stage.
   const gossip::Pipeline* pipeline() const { return pipeline_ ? &*pipeline_ : nullptr; }
   void check_invariants() const;
@@ -55,7 +56,12 @@ class StagedSteps final : public gossip::StageLinks {
   void frame(gossip::LinkId link, const gossip::Frame& frame) override;
 
  private:
+  enum class Waits : std::uint8_t { no, above, link, below };
+
   bool is_left_behind(TimePoint now) const;
+  Waits waits() const;
+  void note_wait(TimePoint now);
+  std::vector<UpperStatus> upper_status() const;
   void pass_on(Turn& turn);
   void carry_out(gossip::Send& send, Turn& turn);
   void carry_out(gossip::Close& close, Turn& turn);
@@ -70,6 +76,9 @@ class StagedSteps final : public gossip::StageLinks {
   bool looked_ = false;           // whether it stands still, once it could
   std::optional<StepPlan> plan_;  // of the step whose micro-batches are collected
   bool serves_ = true;            // as the pipeline was told last
+  Waits waits_ = Waits::no;       // since wait_since_
+  TimePoint wait_since_{};
+  std::array<Duration, 4> waited_{};  // by Waits, those that are over
 };
 
 }  // namespace rumor

@@ -79,6 +79,11 @@ def killed():
             (stage_of(p).get('above') == 2 or p.index % STAGES == STAGES - 1) for p in swarm.peers))
         swarm.await_progress(3_000)
         first_loss = swarm.peers[0].status()['train_loss']
+        uppers = stage_of(swarm.peers[0])['uppers']  # each peer of stage 2 answers it
+        assert {one['node_id'] for one in uppers} == {p.status()['node_id'] for p in swarm.peers[1::STAGES]}, uppers
+        assert all(one['answered'] > 0 and one['pace_ms'] > 0 for one in uppers), uppers
+        assert 'stage 1 computes' in swarm.peers[0].status()['limit']['text'], swarm.peers[0].status()['limit']
+        assert run('top', swarm.peers[0].status_address).stdout.count(uppers[0]['node_id'][:8]) > 0
         victim.kill()
         swarm.await_progress(swarm.progress() + 2_000)  # the other one of the stage goes on
         swarm.start(victim)
@@ -135,6 +140,8 @@ def text():
         for peer in swarm.peers:
             swarm.start(peer, '--set', f'data.path={path if peer.index == 0 else path + ".none"}')
         finals = swarm.finish_stages()
+        said = swarm.peers[0].said()
+        assert 'training loss ' in said and 'to evaluate: rumor export STATE' in said, said
         folder = os.path.join(swarm.directory, 'joined')
         assert run('export', *[peer.state for peer in swarm.peers], '--to', folder).returncode == 0
         said = run('sample', folder, '--prompt', 'the cat ', '--length', '120', '--seed', '3')

@@ -18,6 +18,7 @@
 #include "runtime/daemon/ports/port_probe.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/daemon/status/version.h"
+#include "tools/commands/doctor_stages.h"
 #include "tools/words/command.h"
 #include "tools/words/findings.h"
 #include "tools/words/peer_report.h"
@@ -110,6 +111,7 @@ void check_data(Findings& out, const RunConfig& config) {
     return out.bad("data", data.error().text, "the message says which file is missing, and data.path where to look");
   out.good("data",
            str(config.data.kind, ", ", count_text(static_cast<double>((*data)->train_rows())), " rows to train on"));
+  check_borders(out, config, **data);
 }
 
 // A port in use is no problem if a peer of this run holds it; that peer is checked below.
@@ -196,6 +198,7 @@ void check_peer(Findings& out, const std::string& address, const std::string& to
       out.warn("router", mapping, "the peer dials others all the same, and asks again every five minutes");
   }
   check_reached(out, *peer);
+  check_stage(out, *peer);
   const double links = peer->number("links").value_or(0);
   const std::string waiting = peer->text("waiting_for");
   if (links == 0)

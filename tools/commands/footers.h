@@ -115,7 +115,7 @@ inline constexpr const char* top_footer =
 
 inline constexpr const char* doctor_footer =
     "Without arguments it checks the machine; with a run file also data, disk, ports and seeds. With --peer it asks\n"
-    "a running peer at its status address:\n"
+    "a running peer at its status address. Of a model in stages it says what the borders ask of a link.\n"
     "  rumor doctor run.toml --state peer-1\n"
     "  rumor doctor --peer 127.0.0.1:7734\n"
     "Only another machine can check that this one accepts connections. Run there:\n"

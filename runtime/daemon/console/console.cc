@@ -64,6 +64,9 @@ void Console::started(const NodeStatus& s, const std::string& device, const std:
                       const std::string& status_address, const std::string& state) {
   line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ",
            s.params, " parameters", device.empty() ? "" : ", on GPU " + device));
+  if (s.stage.stage > 0)
+    line(str("stage ", s.stage.stage, " of ", s.stage.stages, ": no peer evaluates the whole model; the loss shown is ",
+             "that of fresh micro-batches, before they are trained on"));
   if (listening.empty()) line("it follows the run: no other peer dials it");
   else line(str("listening on ", listening, "; others join with --seed ", listening));
   if (!status_address.empty()) line("status at http://" + status_address + "/");
@@ -94,7 +97,8 @@ void Console::progress(const NodeStatus& s, double seconds) {
   std::string text = str(s.phase, "  ", s.samples, planned, " samples (", fixed(samples, 0),
                          "/s)");
   if (s.training.loss || !s.training.observes)
-    text += str("  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
+    text += str(s.stage.stage > 0 ? "  training loss " : "  loss ",
+                fixed(s.training.loss.value_or(s.training.train_loss), 3));
   if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
   text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
   if (s.ratio() > 0) text += str("  ", fixed(s.ratio(), 0), "x smaller");
@@ -116,6 +120,9 @@ void Console::finished(const NodeStatus& s) {
   std::string text = str(s.samples, " samples, ", s.updates, " updates, digest ", s.digest);
   if (s.training.accuracy) text += str(", test accuracy ", fixed(*s.training.accuracy * 100, 2), " %");
   line("ended with " + text);
+  if (s.stage.stage > 0)
+    line("to evaluate: rumor export STATE of a peer of each stage --to FILE.safetensors, then rumor peer RUN --weights "
+         "FILE.safetensors --until-samples 0");
   line("memory: " + memory_text(s));
 }
 

@@ -43,14 +43,34 @@ Limit late(const NodeStatus& s) {
                            ", so the learning rate is lowered to ", percent(s.rate_factor), ".")};
 }
 
+// A peer of a pipeline sees how busy it is itself, and which side it waits for; not why that side is slow.
+Limit stage_pace(const NodeStatus& s, double compute, const StageWaits& waits) {
+  const std::uint64_t stage = s.stage.stage;
+  const std::string own = str("stage ", stage, " computes ", percent(compute), " of the time here");
+  if (compute >= nearly_all)
+    return {"compute", str("This machine: stage ", stage, " computes ", percent(compute),
+                           " of the time here. More peers of this stage may help.")};
+  if (waits.link >= notable && waits.link >= std::max(waits.above, waits.below))
+    return {"link",
+            str("The link to stage ", stage + 1, ": ", own, " and waits ", percent(waits.link), " for answers while ",
+                "the link has more to send than it can. A narrower pipeline.border may help.")};
+  if (waits.above + waits.link >= std::max(notable, waits.below))
+    return {"slow_peer", str("Stage ", stage + 1, " or above, or the way there: ", own, " and waits ",
+                             percent(waits.above + waits.link), " for answers.")};
+  if (waits.below >= notable)
+    return {"slow_peer", str("Stage ", stage - 1, stage > 2 ? " or below" : "", ", or the way there: ", own,
+                             " and waits ", percent(waits.below), " for micro-batches.")};
+  return {"pace", str("No stage alone: ", own, ", and waits ", percent(waits.above + waits.link), " for answers and ",
+                      percent(waits.below), " for micro-batches. The rest is the pace of the run file and steps that ",
+                      "begin and end.")};
+}
+
 // The time between two updates, where no other peer delays them.
-Limit pace(const NodeStatus& s, double compute, double period_ms) {
-  const std::string alone = s.peers.empty() && s.stage.stage == 0 ? " It trains alone: it has no neighbours." : "";
+Limit pace(const NodeStatus& s, double compute, double period_ms, const StageWaits& waits) {
+  if (s.stage.stage > 0) return stage_pace(s, compute, waits);
+  const std::string alone = s.peers.empty() ? " It trains alone: it has no neighbours." : "";
   const char* kind = !alone.empty() ? "alone" : compute >= nearly_all ? "compute" : "pace";
   if (compute >= nearly_all) return {kind, str("This machine: steps fill ", percent(compute), " of the time.", alone)};
-  if (s.stage.stage > 0)
-    return {"slow_peer", str("Other stages, the network, or the pace of the run file: micro-batches fill ",
-                             percent(compute), " of the time here.")};
   if (period_ms > 0)
     return {kind, str("The pace of the run file: a step at most every ", fixed(period_ms, period_ms < 10 ? 1 : 0),
                       " ms, and steps fill ", percent(compute), " of the time.", alone)};
@@ -60,7 +80,8 @@ Limit pace(const NodeStatus& s, double compute, double period_ms) {
 
 }  // namespace
 
-Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps, double period_ms) {
+Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps,
+               double period_ms, const StageWaits& waits) {
   if (s.phase != "training") return not_training(s);
   if (s.training.observes) return {"done", "It follows the run and does not train."};
   if (s.stage.stage > 0 && !s.waiting_for.empty()) return {"slow_peer", str("Another stage: ", s.waiting_for, ".")};
@@ -75,11 +96,12 @@ Limit limit_of(const NodeStatus& s, double compute, double wait, double held, st
     return {"link", str("The network: links are narrow, so updates have ", percent(s.density_factor),
                         " of their planned entries; later updates carry the rest.")};
   if (s.rate_factor < 1 - notable) return late(s);
-  return pace(s, compute, period_ms);
+  return pace(s, compute, period_ms, waits);
 }
 
 void Bottleneck::judge(double seconds, NodeStatus& s) {
-  marks_.push_back({seconds, computed_, s.training.seconds_waited, s.training.steps, s.training.steps_held});
+  marks_.push_back({seconds, computed_, s.training.seconds_waited, s.training.steps, s.training.steps_held,
+                    {s.stage.waited_above, s.stage.waited_link, s.stage.waited_below}});
   while (marks_.size() > 2 && marks_[1].seconds <= seconds - window_seconds) marks_.pop_front();
   const Mark &first = marks_.front(), &last = marks_.back();
   const double span = std::max(last.seconds - first.seconds, 1e-3);
@@ -89,7 +111,9 @@ void Bottleneck::judge(double seconds, NodeStatus& s) {
   // A wait that has not ended is not in `waited` yet; only waiting_for tells of it.
   const bool waits = s.phase == "training" && steps == 0 && !s.waiting_for.empty() && !s.peers.empty();
   const double wait = waits ? 1 : (last.waited - first.waited) / span;
-  s.limit = limit_of(s, compute, wait, held, last.steps, period_ms_);
+  const StageWaits &from = first.waits, &to = last.waits;
+  const StageWaits shares{(to.above - from.above) / span, (to.link - from.link) / span, (to.below - from.below) / span};
+  s.limit = limit_of(s, compute, wait, held, last.steps, period_ms_, shares);
   s.limit.compute_share = compute;
 }
 

@@ -2,7 +2,8 @@
 //
 // It looks back over some ten seconds and takes the first cause that applies: no training; waiting for other peers by
 // the rules of the run file; updates held back by the link; a learning rate lowered because updates arrive late; steps
-// that fill the time; the period of the run file. The sentence also says when the peer is alone.
+// that fill the time; in a pipeline the stage or link that micro-batches wait for; the period of the run file. The
+// sentence also says when the peer is alone.
 //
 // Thread: one owner. Memory: some forty figures.
 #pragma once
@@ -13,6 +14,13 @@
 #include "runtime/node/node_status.h"
 
 namespace rumor::daemon {
+
+// For what a peer of a pipeline waited with nothing to compute: seconds, or shares of the time.
+struct StageWaits {
+  double above = 0;  // answers from above
+  double link = 0;   // the same, while the link there was full
+  double below = 0;  // micro-batches from below
+};
 
 class Bottleneck {
  public:
@@ -28,13 +36,15 @@ class Bottleneck {
   struct Mark {
     double seconds = 0, computed = 0, waited = 0;
     std::uint64_t steps = 0, held = 0;
+    StageWaits waits;
   };
   double period_ms_, computed_ = 0;
   std::deque<Mark> marks_;  // oldest first
 };
 
-// The verdict for shares of the time (compute, wait) and of the steps (held), each in [0, 1]. `steps`: since the start.
+// The verdict for shares of the time (compute, wait, waits) and of the steps (held), each in [0, 1]. `steps`: since the
+// start.
 Limit limit_of(const NodeStatus& status, double compute, double wait, double held, std::uint64_t steps,
-               double period_ms);
+               double period_ms, const StageWaits& waits = {});
 
 }  // namespace rumor::daemon

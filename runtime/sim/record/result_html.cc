@@ -49,9 +49,11 @@ std::string summary(const SimResult& r) {
   return out + "</table>";
 }
 
-std::string learning_charts(const SimResult& r) {
+}  // namespace
+
+std::string learning_charts(const std::vector<CurvePoint>& curve) {
   Series loss{"loss", {}}, loss_bytes{"loss", {}}, accuracy{"accuracy", {}}, accuracy_bytes{"accuracy", {}};
-  for (const CurvePoint& p : r.curve) {
+  for (const CurvePoint& p : curve) {
     const double samples = static_cast<double>(p.samples);
     loss.points.emplace_back(samples, p.loss);
     loss_bytes.points.emplace_back(p.sent_bytes_per_node, p.loss);
@@ -69,6 +71,8 @@ std::string learning_charts(const SimResult& r) {
   }
   return out + "</div>";
 }
+
+namespace {
 
 std::string compression_charts(const SimResult& r) {
   Series threshold{"threshold", {}};
@@ -114,7 +118,7 @@ std::string to_html(const SimResult& r) {
   out += str("<h1>", title, "</h1><p>Run ", html_escape(r.run_id), ", mode ", html_escape(r.mode), ", seed ",
              r.sim_seed, ".</p>");
   out += summary(r);
-  out += "<h2>Learning</h2>" + learning_charts(r);
+  out += "<h2>Learning</h2>" + learning_charts(r.curve);
   if (r.mode == "broadcast") out += "<h2>Compression</h2>" + compression_charts(r);
   out += "<h2>Traffic</h2>" + traffic_chart(r);
   return html_page(title, out);

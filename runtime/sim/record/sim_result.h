@@ -85,6 +85,9 @@ std::string undelivered_text(const SimResult& result);
 // The object that `rumor sim --json` writes.
 std::string to_json(const SimResult& result);
 
+// Charts of loss and accuracy against samples and bytes, as HTML.
+std::string learning_charts(const std::vector<CurvePoint>& curve);
+
 // One self-contained HTML page: curves against samples and bytes, threshold and density per tensor, traffic
 // per node.
 std::string to_html(const SimResult& result);

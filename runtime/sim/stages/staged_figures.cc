@@ -64,6 +64,17 @@ StageResult StagedPeers::conclude(std::size_t stage, double seconds) {
   for (std::size_t i = stage; i < hosts(); i += stages())
     one.utilisation += to_seconds(world_->host(static_cast<HostId>(i)).computed) / seconds /
                        static_cast<double>(replicas(stage));
+  one.uplink = one.run.sent_bytes_per_node / seconds / static_cast<double>(options_.network.up_bytes_per_second);
+  double alive = 0;
+  for (const Node* node : nodes_of(stage)) {
+    if (node == nullptr) continue;
+    const StageStatus status = node->stage_status(world_->now());
+    one.waited_above += status.waited_above / seconds;
+    one.waited_link += status.waited_link / seconds;
+    one.waited_below += status.waited_below / seconds;
+    ++alive;
+  }
+  for (double* share : {&one.waited_above, &one.waited_link, &one.waited_below}) *share /= std::max(alive, 1.0);
   one.counted = books_.counted(stage);
   one.missing = books_.missing(stage);
   return one;
@@ -77,6 +88,7 @@ StagedResult StagedPeers::conclude() {
   const double seconds = std::max(result.training_seconds, 1e-6);
   for (std::size_t stage = 0; stage < stages(); ++stage) result.stages.push_back(conclude(stage, seconds));
   result.samples = samples();
+  result.bound = bound_;
   result.sim_seed = options_.seed;
   result.trace_hash = world_->trace();
   result.activation_bytes = activation_bytes_;

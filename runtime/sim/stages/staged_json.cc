@@ -19,6 +19,8 @@ ordered_json stage_json(const StageResult& stage) {
           {"params", r.params},
           {"samples", r.samples},
           {"utilisation", stage.utilisation},
+          {"waited", {{"above", stage.waited_above}, {"link", stage.waited_link}, {"below", stage.waited_below}}},
+          {"uplink", stage.uplink},
           {"micro_batches", {{"counted", stage.counted}, {"missing", stage.missing}}},
           {"sent_bytes_per_node", r.sent_bytes_per_node},
           {"replicas",
@@ -38,6 +40,21 @@ std::string to_json(const StagedResult& r) {
   j["trace_hash"] = trace;
   j["final"] = {{"loss", r.evaluation.loss}};
   if (r.evaluation.accuracy) j["final"]["accuracy"] = *r.evaluation.accuracy;
+  j["rows_per_second"] = r.rows_per_second();
+  j["bound_rows_per_second"] = r.bound.rows_per_second;
+  j["limit"] = limit_text(r);
+  j["curve"] = ordered_json::array();
+  for (const CurvePoint& p : r.curve) {
+    ordered_json point = {{"samples", p.samples}, {"virtual_seconds", p.virtual_seconds}, {"loss", p.loss}};
+    if (p.accuracy) point["accuracy"] = *p.accuracy;
+    point["sent_bytes_per_node"] = p.sent_bytes_per_node;
+    j["curve"].push_back(std::move(point));
+  }
+  j["borders"] = ordered_json::array();
+  for (std::size_t i = 0; i + 1 < r.bound.stages.size(); ++i)
+    j["borders"].push_back({{"up_bytes", r.bound.stages[i].costs.up_bytes},
+                            {"down_bytes", r.bound.stages[i + 1].costs.down_bytes},
+                            {"in_flight", r.bound.stages[i + 1].in_flight()}});
   j["stages"] = ordered_json::array();
   for (const StageResult& stage : r.stages) j["stages"].push_back(stage_json(stage));
   j["between_stages"] = {{"activation_bytes", r.activation_bytes},

@@ -39,6 +39,10 @@ Result<void> StagedPeers::place_stages() {
     if (!place) return place.error();
     places_.push_back(std::move(*place));
   }
+  auto bound = staged_bound(config_, *data_, options_);
+  if (!bound) return bound.error();
+  bound_ = std::move(*bound);
+  for (const StagedBound::Stage& stage : bound_.stages) costs_.push_back(stage.costs);
   return {};
 }
 
@@ -51,7 +55,6 @@ Result<void> StagedPeers::try_peers() {
     auto trainer = make_trainer(i, options);
     if (!trainer) return trainer.error();
     if (i >= stages()) continue;
-    multiply_adds_.push_back(trainer->worker->model().multiply_adds(1));
     const RunConfig& config = places_[i].config;
     auto node = Node::create(config, std::move(trainer->trainer), std::move(options));
     if (!node) return node.error();
@@ -108,18 +111,24 @@ StartedPeer StagedPeers::make_peer(const PeerStart& start) {
   return {std::move(peer), restored};
 }
 
+void StagedPeers::set_step_factor(HostId i, double factor) {
+  std::vector<double> factors;
+  for (HostId each = 0; each < hosts(); ++each)
+    factors.push_back(to_seconds(options_.step_of(each)) / to_seconds(options_.step));
+  factors[i] = factor;
+  options_.step_factors = std::move(factors);
+}
+
 StagedPeers::Cost StagedPeers::cost_of(HostId i) const {
-  std::uint64_t all = 0;
-  for (const std::uint64_t one : multiply_adds_) all += one;
-  const double share = static_cast<double>(multiply_adds_[stage_of(i)]) / static_cast<double>(all);
-  const double cost = to_seconds(options_.step_of(i)) * share / config_.pipeline.micro_batches;
+  const double cost = compute_seconds(config_, costs_, options_, i);
   const Duration forward = std::max(from_seconds(cost / 3), Duration{1});
   return {forward, 2 * forward};
 }
 
 TrainingPeer::Stage StagedPeers::duty(HostId i, const StageTrainer& made, Node& node) {
   TrainingPeer::Stage stage;
-  stage.make = [this, i, worker = made.worker, &node, cost = cost_of(i)](const gossip::Work& work) {
+  stage.make = [this, i, worker = made.worker, &node](const gossip::Work& work) {
+    const Cost cost = cost_of(i);
     if (!first_work_) first_work_ = world_->now();
     const std::uint64_t before = worker->forward_passes();
     auto result = worker->make(work, node.trainer().view().values);

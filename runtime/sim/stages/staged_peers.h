@@ -14,6 +14,7 @@
 
 #include "runtime/sim/cluster/cluster.h"
 #include "runtime/sim/stages/counted_books.h"
+#include "runtime/sim/stages/staged_bound.h"
 #include "runtime/sim/stages/staged_result.h"
 #include "runtime/sim/world/protocol_world.h"
 #include "runtime/sim/world/training_peer.h"
@@ -41,6 +42,9 @@ class StagedPeers final : public WorldObserver {
   std::size_t trained_replicas(std::size_t stage) const;
   // The initial weights of each stage, and their form.
   const std::vector<SimModel>& models() const { return models_; }
+
+  // From now on host i takes so many times as long (ClusterOptions::step_factors).
+  void set_step_factor(HostId i, double factor);
 
   // Null while down.
   Node* node(HostId i) const;
@@ -88,7 +92,8 @@ class StagedPeers final : public WorldObserver {
   std::shared_ptr<const models::DataSet> data_;
   ClusterOptions options_;
   std::vector<StagePlace> places_;  // of the stages; records refer to them
-  std::vector<std::uint64_t> multiply_adds_;
+  StagedBound bound_;
+  std::vector<StageCosts> costs_;
   std::vector<SimModel> models_;
   std::vector<std::unique_ptr<TrainingRecord>> records_;
   CountedBooks books_;

@@ -24,6 +24,7 @@ class StagedRun {
 
   // ---- for scenarios in tests: drive it piece by piece ----
   void run_until(TimePoint until) { world_.run_until(until); }
+  void set_step_factor(HostId i, double factor) { peers_->set_step_factor(i, factor); }
   TimePoint now() const { return world_.now(); }
   const StagedPeers& peers() const { return *peers_; }
   const ProtocolWorld& world() const { return world_; }

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(quick_replicas_get_more) {
 }
 
 // Five stages of one replica each, a step of 20 micro-batches. Without overlap a step has a bubble: each stage computes
-// for 20 of 24 times. With it the first stage, which computes twice for each, never stands still but between steps.
+// for 20 of 24 times. With it the first stage, which computes twice for each, hardly stands still.
 BOOST_AUTO_TEST_CASE(steps_that_overlap_leave_no_bubble) {
   const auto busy = [](bool overlap) {
     PipelineWorld world({.replicas = {1, 1, 1, 1, 1}, .micro_batches = 20, .window = 8, .overlap = overlap});
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(steps_that_overlap_leave_no_bubble) {
   const double apart = busy(false), together = busy(true);
   BOOST_TEST_MESSAGE("the first stage computes " << apart << " of the time, with overlap " << together);
   BOOST_TEST(apart < 20.0 / 24);
-  BOOST_TEST(together > 0.95);
+  BOOST_TEST(together > 0.9);
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_replica_costs_only_time) {

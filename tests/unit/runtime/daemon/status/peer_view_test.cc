@@ -177,6 +177,47 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   BOOST_TEST(kind(s, 0, 0, 0) == "joining");
 }
 
+BOOST_AUTO_TEST_CASE(what_limits_a_stage_is_named) {
+  NodeStatus s = training_with(2);
+  s.stage.stage = 2, s.stage.stages = 3;
+  const auto says = [&](double compute, const StageWaits& waits, const char* kind, const char* text) {
+    const Limit limit = limit_of(s, compute, 0, 0, 10, 0, waits);
+    BOOST_TEST(limit.kind == kind);
+    BOOST_TEST(limit.text.starts_with(text), limit.text);
+    BOOST_TEST(limit.text.ends_with("."));
+  };
+  says(0.98, {}, "compute", "This machine: stage 2 computes 98 % of the time here.");
+  says(0.5, {.above = 0.4}, "slow_peer",
+       "Stage 3 or above, or the way there: stage 2 computes 50 % of the time here and waits 40 % for answers.");
+  says(0.3, {.above = 0.1, .link = 0.5}, "link",
+       "The link to stage 3: stage 2 computes 30 % of the time here and waits 50 % for answers");
+  says(0.3, {.above = 0.2, .below = 0.5}, "slow_peer",
+       "Stage 1, or the way there: stage 2 computes 30 % of the time here and waits 50 % for micro-batches.");
+  says(0.6, {.above = 0.1, .below = 0.15}, "pace", "No stage alone: stage 2 computes 60 % of the time here, and waits");
+  s.waiting_for = "no peer of stage 3 is linked, and steps need one";
+  says(0, {}, "slow_peer", "Another stage: no peer of stage 3 is linked");
+}
+
+BOOST_AUTO_TEST_CASE(waits_of_a_stage_are_those_of_the_last_ten_seconds) {
+  Bottleneck bottleneck(0);
+  NodeStatus s = training_with(2);
+  s.stage.stage = 1, s.stage.stages = 3;
+  double now = 0;
+  const auto run = [&](double seconds, double StageStatus::*wait) {
+    for (int i = 0; i < 4 * seconds; ++i, now += 0.25) {
+      bottleneck.computed(0.1);
+      s.stage.*wait += 0.15;
+      s.training.steps += 1;
+      bottleneck.judge(now, s);
+    }
+  };
+  run(30, &StageStatus::waited_above);
+  BOOST_TEST(s.limit.text == "Stage 2 or above, or the way there: stage 1 computes 40 % of the time here and waits "
+                             "60 % for answers.");
+  run(11, &StageStatus::waited_link);
+  BOOST_TEST(s.limit.kind == "link");
+}
+
 BOOST_AUTO_TEST_CASE(only_the_last_ten_seconds_count) {
   Bottleneck bottleneck(0);
   NodeStatus s = training_with(1);
