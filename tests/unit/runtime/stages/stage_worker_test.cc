@@ -38,6 +38,18 @@ StageTask stage_vectors(const std::string& family) {
   return task;
 }
 
+// The same rows as pictures of 8 x 8, for a residual network.
+StageTask stage_pictures() {
+  StageTask task = stage_vectors("cnn");
+  task.config.channels = 1;
+  task.config.height = task.config.width = 8;
+  task.config.stage_channels = {4, 6};
+  task.config.blocks = 2;
+  task.config.groups = 2;
+  task.config.hidden = {};
+  return task;
+}
+
 // A text that can be learned: a pattern of seven letters with some chance in it.
 StageTask stage_text(const std::string& family) {
   std::string text;
@@ -249,7 +261,7 @@ BOOST_AUTO_TEST_SUITE(stage_worker)
 
 BOOST_AUTO_TEST_CASE(a_pipeline_with_f32_borders_has_the_bits_of_the_whole_model) {
   for (const StageTask& task :
-       {stage_vectors("mlp"), stage_text("gpt"), stage_text("llama"), stage_text("lstm")}) {
+       {stage_vectors("mlp"), stage_pictures(), stage_text("gpt"), stage_text("llama"), stage_text("lstm")}) {
     for (const std::uint32_t stages : {2u, 3u, 4u}) {
       if (task.config.family == "lstm" && stages == 4) continue;  // of three layers
       WholeModel whole(task);
