@@ -9,6 +9,7 @@
 #include "runtime/daemon/state/rotating_file.h"
 #include "runtime/daemon/state/run_history.h"
 #include "runtime/daemon/status/bottleneck.h"
+#include "runtime/daemon/status/figure_text.h"
 #include "tests/unit/scratch_folder.h"
 
 namespace rumor::daemon {
@@ -196,6 +197,24 @@ BOOST_AUTO_TEST_CASE(what_limits_a_stage_is_named) {
   says(0.6, {.above = 0.1, .below = 0.15}, "pace", "No stage alone: stage 2 computes 60 % of the time here, and waits");
   s.waiting_for = "no peer of stage 3 is linked, and steps need one";
   says(0, {}, "slow_peer", "Another stage: no peer of stage 3 is linked");
+}
+
+BOOST_AUTO_TEST_CASE(peers_of_the_stage_above_have_rows_in_status_and_metrics) {
+  NodeStatus s = training_with(1);
+  s.stage.stage = 1, s.stage.stages = 2;
+  s.stage.uppers = {{"aa", 30, 2, 10.0, 25.0}, {"bb", 7, 4, 500.0, 20.0}, {"cc", 0, 1, {}, {}}};
+  const json stage = json::parse(status_json(s))["stage"];
+  BOOST_TEST(stage["uppers"].size() == 3u);
+  BOOST_TEST(stage["uppers"][1]["answered"] == 7);
+  BOOST_TEST(stage["uppers"][1]["pace_ms"] == 500.0);
+  BOOST_TEST(!stage["uppers"][2].contains("pace_ms"));
+  BOOST_TEST(stage["in_flight_wanted"] == 3.5);  // the most of all
+  const std::string metrics = figures_metrics(status_figures(s));
+  for (const char* line : {"rumor_stage_upper_answered_micro_batches_total{node=\"aa\"} 30\n",
+                           "rumor_stage_upper_pace_seconds{node=\"bb\"} 0.5\n"})
+    BOOST_TEST(metrics.find(line) != std::string::npos, metrics);
+  // An ordinary peer has no such figures.
+  BOOST_TEST(json::parse(status_json(training_with(1)))["stage"]["uppers"].empty());
 }
 
 BOOST_AUTO_TEST_CASE(waits_of_a_stage_are_those_of_the_last_ten_seconds) {
