@@ -15,6 +15,8 @@ inline constexpr const char* peer_footer =
     "A model that is cut into stages takes a peer or more for each stage, with a seed of any stage:\n"
     "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 1/2 --listen 127.0.0.1:7001 --state stage-1\n"
     "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 2/2 --seed 127.0.0.1:7001 --state stage-2\n"
+    "or one process for several stages, which are stage-1 and stage-2 in its state directory:\n"
+    "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 1,2/2 --listen 127.0.0.1:7001 --state both\n"
     "or peers that choose their stages, and fill one whose peers have all gone:\n"
     "  rumor peer fashion-mlp --set pipeline.stages=2 --stage auto --seed 127.0.0.1:7001 --state peer-3\n"
     "A peer that was stopped or killed resumes from its state directory, or from the other peers.";

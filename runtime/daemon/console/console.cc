@@ -48,7 +48,7 @@ void Console::clear() {
 
 void Console::tell(gossip::Note::Level level, const std::string& text, const char* prefix) {
   clear();
-  if (!muted_) std::fprintf(stderr, "rumor: %s%s\n", prefix, text.c_str());
+  if (!muted_) std::fprintf(stderr, "rumor: %s%s%s\n", name_.c_str(), prefix, text.c_str());
   if (listener_) listener_(level, text);
 }
 
@@ -108,7 +108,7 @@ void Console::progress(const NodeStatus& s, double seconds) {
     std::fflush(stderr);
     line_open_ = true;
   } else {
-    std::fprintf(stderr, "rumor: %s\n", text.c_str());
+    std::fprintf(stderr, "rumor: %s%s\n", name_.c_str(), text.c_str());
   }
 }
 
