@@ -49,7 +49,10 @@ inline constexpr const char* key_footer =
     "  rumor key allow allowed.txt KEY --remark Ann       on each machine; running peers read it again\n"
     "  rumor key token run.toml --owner boss --out t.tok  by the owner; send t.tok to the new peer\n"
     "  rumor peer run.toml --token t.tok --seed HOST:PORT --state peer-9\n"
-    "A token is a secret: whoever holds it may join. --key limits it to one peer.";
+    "A token is a secret: whoever holds it may join. --key limits it to one peer.\n"
+    "A process that serves several stages has a key for each, and needs all on the list, or --uses for each:\n"
+    "  rumor key new --state both/stage-1; rumor key new --state both/stage-2\n"
+    "  rumor key show --state both";
 
 inline constexpr const char* sim_footer =
     "The simulation runs the real peer code in virtual time: the same seed gives the same run, to the last bit.\n"
