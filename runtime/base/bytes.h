@@ -35,6 +35,8 @@ class ByteWriter {
     out_.resize(at + bytes.size());  // not insert(): g++ 12 warns of an overflow that is not there
     if (!bytes.empty()) std::memcpy(out_.data() + at, bytes.data(), bytes.size());
   }
+  // Room for so many bytes in all: a large text that grows takes up to three times its memory.
+  void reserve(std::size_t bytes) { out_.reserve(bytes); }
   // varint length, then the bytes.
   void sized(BytesView bytes) {
     varint(bytes.size());

@@ -195,6 +195,8 @@ Result<ReplicaState> read_replica(ByteReader& in, const RunForm& form) {
 
 Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local) {
   ByteWriter out;
+  const std::size_t large = 4 * (replica.weights.size() + local.residual.size()) + local.optimizer.size();
+  out.reserve(large + large / 64 + (64 << 10));  // all else is small
   write_replica(out, local.own_model ? own_model_magic : checkpoint_magic, form, replica);
   out.raw(local.node.view());
   out.raw(as_bytes(std::span(local.residual)));

@@ -25,6 +25,14 @@ def check(what, result, status, *words):
         failures.append(what)
 
 
+def of_one_stage(tmp):
+    """A state directory that looks like that of one stage."""
+    state = os.path.join(tmp, 'one-stage')
+    os.makedirs(state, exist_ok=True)
+    with open(os.path.join(state, 'checkpoint.1'), 'wb'):
+        return state
+
+
 def usage(tmp):
     bad = os.path.join(tmp, 'bad.toml')
     with open(bad, 'w', encoding='utf-8') as file:
@@ -40,7 +48,15 @@ def usage(tmp):
     check('stages unlike the run file', run(*cut, '--stage', '2/3'), 2, '2/3', 'pipeline.stages = 2')
     check('a capture of any stage', run(*cut, '--stage', 'auto', '--capture', 'none'), 2, 'of one stage')
     check('a choice among one stage', run('peer', 'synthetic', '--stage', 'auto'), 2, 'auto', 'not cut')
-    check('two stages at once', run(*cut, '--stage', '1,2'), 2, 'a peer for each')
+    check('a stage named twice', run(*cut, '--stage', '2,2'), 2, '--stage 2,2', 'twice')
+    check('several stages unlike the run file', run(*cut, '--stage', '1,2/3'), 2, '1,2/3', 'pipeline.stages = 2')
+    check('a list of stages that is none', run(*cut, '--stage', '1-2'), 2, '--stage 1-2', '1,2/4')
+    check('a capture of two stages', run(*cut, '--stage', 'all', '--capture', 'none'), 2, '1,2', 'of one stage')
+    check('no port for a second stage', run('peer', 'synthetic', '--set', 'pipeline.stages=2', '--stage', '1,2',
+                                            '--listen', '127.0.0.1:65535'), 2, 'stage 2', '65536')
+    check('all stages of a model that is not cut', run('peer', 'synthetic', '--stage', 'all'), 2, 'not cut')
+    check('several stages in the state of one', run(*cut, '--stage', '1,2', '--state', of_one_stage(tmp)), 2,
+          'of one stage', '--state')
     check('a model that is cut, without a stage', run(*cut), 2, '--stage')
     check('a stage of a model that is not cut', run('peer', 'synthetic', '--stage', '1/1'), 2, 'not cut')
     check('a stage on a GPU', run(*cut, '--stage', '1', '--device', 'cuda'), 2, '--device')

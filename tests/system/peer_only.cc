@@ -38,6 +38,12 @@ int main(int argc, char** argv) {
       command.state = value;
     } else if (option == "--shard") {
       command.shard = value;
+    } else if (option == "--stage") {
+      command.stage = value;
+    } else if (option == "--threads") {
+      command.threads = static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+    } else if (option == "--checkpoint-every") {
+      command.checkpoint_every = std::strtod(value.c_str(), nullptr);
     } else if (option == "--json") {
       command.json = value;
     } else if (option == "--seed") {

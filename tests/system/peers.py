@@ -15,14 +15,19 @@ SLOW = float(os.environ.get('RUMOR_TEST_PATIENCE', '1'))  # sanitizer builds tak
 RESERVED = []  # sockets that are bound for as long as this process lives
 
 
+def reserve(port):
+    """The port is nobody's until this process ends; 0: any one. Errors: OSError, it is in use."""
+    one = socket.socket()
+    one.bind(('127.0.0.1', port))
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    RESERVED.append(one)
+
+
 def free_ports(count):
     """Ports that the system gives to nobody until this process ends; peers, whose sockets have SO_REUSEADDR, may listen
     there all the same (tools/sim/reserved_ports.h)."""
     for _ in range(count):
-        one = socket.socket()
-        one.bind(('127.0.0.1', 0))
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        RESERVED.append(one)
+        reserve(0)
     return [one.getsockname()[1] for one in RESERVED[-count:]]
 
 

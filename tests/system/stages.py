@@ -227,6 +227,136 @@ def chosen_finals(swarm):
     return finals
 
 
+class OfStages:
+    """A process that serves several stages; its ports follow one another."""
+
+    def __init__(self, swarm, peer, words, stages):
+        self.swarm, self.peer, self.words, self.stages = swarm, peer, words, stages
+        listen, status = adjacent_ports(len(stages)), adjacent_ports(len(stages))
+        peer.listen, peer.status_address = f'127.0.0.1:{listen}', f'127.0.0.1:{status}'
+        self.statuses = [f'127.0.0.1:{status + k}' for k in range(len(stages))]
+
+    def start(self, *more):
+        self.peer.start('--stage', self.words, '--checkpoint-every', '1', '--threads', '1', *more)
+        return self
+
+    def status(self):
+        """The status of each stage that answers."""
+        return [found for found in (peers.ask(address, '/status') for address in self.statuses) if found]
+
+    def counted(self):
+        """All its stages have counted micro-batches in this process."""
+        found = self.status()
+        return len(found) == len(self.stages) and all(one['stage'].get('counted') for one in found)
+
+    def state(self, stage):
+        return os.path.join(self.peer.state, f'stage-{stage}')
+
+    def states(self):
+        return [self.state(stage) for stage in self.stages]
+
+    def ended(self, seconds, status=0):
+        wait_for(f'the end of {self.words}', lambda: self.peer.process.poll() is not None, seconds)
+        assert self.peer.process.returncode == status, (self.peer.process.returncode, self.peer.said()[-2000:])
+
+    def finals(self):
+        found = self.peer.final()['stages']
+        assert [one['stage']['stage'] for one in found] == list(self.stages), found
+        return found
+
+
+def adjacent_ports(count):
+    """The first of so many ports in a row that are free."""
+    for _ in range(200):
+        first, = peers.free_ports(1)
+        try:
+            for port in range(first + 1, first + count):
+                peers.reserve(port)
+            return first
+        except OSError:
+            pass
+    raise AssertionError(f'no {count} free ports in a row')
+
+
+def several():
+    """One process has stages 1 and 2, one stage 3, one all three. The first is killed and comes back with its keys
+    from its state. Then the replicas of each stage are equal, and parts of two processes give one model."""
+    with Stages(3, SAMPLES, 'model.hidden=[48,48]') as swarm:
+        lower = OfStages(swarm, swarm.peers[0], '1,2/3', (1, 2))
+        upper = swarm.peers[1]
+        whole = OfStages(swarm, swarm.peers[2], 'all', (1, 2, 3))
+        upper.seeds, whole.peer.seeds, lower.peer.seeds = [lower.peer.listen], [lower.peer.listen], []
+        lower.start()
+        upper.start('--stage', '3', '--checkpoint-every', '1', '--threads', '1')
+        whole.start()
+        wait_for('all to count', lambda: lower.counted() and whole.counted() and stage_of(upper).get('counted'), 30)
+        nodes = [one['node_id'] for one in lower.status()]
+        assert len(set(nodes)) == 2 and key('show', '--state', lower.peer.state).split() == [
+            nodes[0], 'stage-1', nodes[1], 'stage-2'], nodes
+        swarm.await_progress(4_000)
+        lower.peer.kill()
+        stands = whole.status()[0]['samples']
+        wait_for('the others to go on', lambda: whole.status()[0]['samples'] > stands + 1_000, 30)
+        lower.start()
+        wait_for('the restarted process to count', lower.counted, 30)
+        assert [one['node_id'] for one in lower.status()] == nodes
+        for process in (lower, whole):
+            process.ended(40)
+        wait_for('the end of stage 3', lambda: upper.process.poll() is not None, 40)
+        assert upper.process.returncode == 0, upper.said()
+        finals = lower.finals() + [upper.final()]
+        for one, other in zip(finals, whole.finals()):
+            assert one['digest'] == other['digest'] and one['run_id'] == other['run_id'], (one['stage'], other['stage'])
+            assert one['samples'] == other['samples'] and 0.97 * SAMPLES < one['samples'] < 1.03 * SAMPLES
+            for final in (one, other):
+                assert final['traffic']['updates_invalid'] == final['traffic']['updates_lost'] == 0, final['traffic']
+        said = lower.peer.said()
+        assert all(f'rumor: stage {stage}: listening on' in said for stage in (1, 2)), said
+        files = [os.path.join(swarm.directory, name) for name in ('mixed.safetensors', 'whole.safetensors')]
+        for file, states in zip(files, ([*lower.states(), upper.state], whole.states())):
+            assert run('export', *states, '--to', file).returncode == 0
+        with open(files[0], 'rb') as mixed, open(files[1], 'rb') as alone:
+            assert mixed.read() == alone.read()
+        found = evaluated(swarm, files[0], 'model.hidden=[48,48]')
+        assert found['accuracy'] > 0.8, found['accuracy']
+        print(f'ok      accuracy {found["accuracy"]:.3f}')
+
+
+def single():
+    """All stages in one process train alone. Ctrl-C leaves a checkpoint of each, and the next process goes on from
+    them. A stage that cannot start ends the others, and is named."""
+    with Swarm(1, 0, f'pipeline.stages={STAGES}', 'model.hidden=[48,48]', 'run.samples=100000000') as swarm:
+        process = OfStages(swarm, swarm.peers[0], '3,1,2/3', (3, 1, 2))
+        process.start()
+        wait_for('2,000 samples', lambda: [one['samples'] > 2_000 for one in process.status()] == [True] * 3, 30)
+        process.peer.process.send_signal(2)
+        process.ended(20)
+        before = process.finals()
+        assert all(one['digest'] and one['samples'] > 2_000 for one in before), before
+        process.start()
+        wait_for('it to count again', process.counted, 30)
+        assert process.peer.said().count('going on from the checkpoint') == 3, process.peer.said()
+        again = process.status()
+        assert all(now['samples'] >= then['samples'] for now, then in zip(again, before)), (again, before)
+        process.peer.process.send_signal(15)
+        process.ended(20)
+        assert [one['samples'] for one in process.finals()] >= [one['samples'] for one in again]
+
+        checkpoints = [os.path.join(process.state(1), f'checkpoint.{k}') for k in (1, 2)]
+        kept = os.path.getmtime(os.path.join(process.state(3), 'checkpoint.1'))
+        for path in checkpoints:
+            with open(path, 'wb') as file:
+                file.write(b'no checkpoint')
+        process.start()
+        process.ended(20, 1)
+        said = process.peer.said()
+        assert 'rumor: stage 1: ' in said and 'damaged' in said, said
+        assert 'stage 3: stopping with the other stages' in said, said
+        assert 'stage 2: listening' not in said[said.rindex('damaged'):], said
+        assert os.path.getmtime(os.path.join(process.state(3), 'checkpoint.1')) > kept
+        print(f'ok      {before[0]["samples"]} samples, then {again[0]["samples"]}')
+
+
 def stage_is_equal(of_stage):
     """The replicas of a stage are equal, and hold all that was ever applied."""
     found = [peer.status() or {} for peer in of_stage]
@@ -266,4 +396,5 @@ def storm():
 
 if __name__ == '__main__':
     peers.RUMOR = sys.argv[1]
-    {'killed': killed, 'text': text, 'token': token, 'auto': auto, 'storm': storm}[sys.argv[2]]()
+    {'killed': killed, 'text': text, 'token': token, 'auto': auto, 'several': several,
+     'single': single, 'storm': storm}[sys.argv[2]]()

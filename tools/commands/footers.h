@@ -15,6 +15,8 @@ inline constexpr const char* peer_footer =
     "A model that is cut into stages takes a peer or more for each stage, with a seed of any stage:\n"
     "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 1/2 --listen 127.0.0.1:7001 --state stage-1\n"
     "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 2/2 --seed 127.0.0.1:7001 --state stage-2\n"
+    "or one process for several stages, which are stage-1 and stage-2 in its state directory:\n"
+    "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 1,2/2 --listen 127.0.0.1:7001 --state both\n"
     "or peers that choose their stages, and fill one whose peers have all gone:\n"
     "  rumor peer fashion-mlp --set pipeline.stages=2 --stage auto --seed 127.0.0.1:7001 --state peer-3\n"
     "A peer that was stopped or killed resumes from its state directory, or from the other peers.";
@@ -47,7 +49,10 @@ inline constexpr const char* key_footer =
     "  rumor key allow allowed.txt KEY --remark Ann       on each machine; running peers read it again\n"
     "  rumor key token run.toml --owner boss --out t.tok  by the owner; send t.tok to the new peer\n"
     "  rumor peer run.toml --token t.tok --seed HOST:PORT --state peer-9\n"
-    "A token is a secret: whoever holds it may join. --key limits it to one peer.";
+    "A token is a secret: whoever holds it may join. --key limits it to one peer.\n"
+    "A process that serves several stages has a key for each, and needs all on the list, or --uses for each:\n"
+    "  rumor key new --state both/stage-1; rumor key new --state both/stage-2\n"
+    "  rumor key show --state both";
 
 inline constexpr const char* sim_footer =
     "The simulation runs the real peer code in virtual time: the same seed gives the same run, to the last bit.\n"

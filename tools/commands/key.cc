@@ -10,8 +10,10 @@
 
 #include "gossip/asio/identity.h"
 #include "models/families/model.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/admission/admission_files.h"
+#include "runtime/daemon/loop/auto_stage.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/run/run_identity.h"
 #include "tools/words/command.h"
@@ -47,9 +49,19 @@ int new_key(const KeyCommand& command) {
   return identity ? print_key(*identity) : fail(identity.error());
 }
 
-int show_key(const KeyCommand& command) {
+// That of the directory, then those of the stages in it (runtime/daemon/loop/several_stages.h), each with its stage.
+int show_keys(const KeyCommand& command) {
+  std::string keys;
+  for (std::uint32_t stage = 1; stage <= limits::stages_max; ++stage) {
+    const auto of_stage = net::Identity::load(key_path(daemon::stage_folder(command.state, stage)));
+    if (of_stage) keys += str(of_stage->id().hex(), " stage-", stage, "\n");
+    else if (of_stage.error().code != Errc::not_found) return fail(of_stage.error());
+  }
   const auto identity = load_key(command.state);
-  return identity ? print_key(*identity) : fail(identity.error());
+  if (!identity && (keys.empty() || identity.error().code != Errc::not_found)) return fail(identity.error());
+  if (identity) print_key(*identity);
+  std::printf("%s", keys.c_str());
+  return 0;
 }
 
 int allow(const KeyCommand& command) {
@@ -157,7 +169,7 @@ int run_key_command(const KeyCommand& command) {
     case KeyCommand::Action::make:
       return new_key(command);
     case KeyCommand::Action::show:
-      return show_key(command);
+      return show_keys(command);
     case KeyCommand::Action::allow:
       return allow(command);
     case KeyCommand::Action::token:

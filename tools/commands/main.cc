@@ -9,6 +9,7 @@
 #include "tools/commands/audit_options.h"
 #include "tools/commands/footers.h"
 #include "tools/words/command.h"
+#include "tools/words/out_of_memory.h"
 #include "tools/words/reference.h"
 
 namespace {
@@ -49,9 +50,11 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
   peer->add_option("--stage", c.stage,
                    "serve stage K of a model that pipeline.stages cuts, as K or K/S: seeds may be peers of any\n"
-                   "stage; only stage 1 reads data. auto: the stage with fewest peers, and later one that has lost\n"
-                   "all; --state then has a directory for each stage, stage-K, and the peer needs the data")
-      ->type_name("{K/S,auto}");
+                   "stage; only stage 1 reads data. 1,2 or 1,2/4: several in one process, each with a key and ports\n"
+                   "of its own, from those of --listen and --status upward; all: every stage. auto: the stage with\n"
+                   "fewest peers, and later one that has lost all, which needs the data. --state then has a\n"
+                   "directory for each stage, stage-K")
+      ->type_name("{K/S,auto,all}");
   peer->add_flag("--until-done", c.until_done,
                  "end when the run has its samples (run.samples) and the neighbours have the same weights;\n"
                  "without this option the peer keeps serving peers that have not finished");
@@ -228,7 +231,7 @@ void add_key(CLI::App& app, KeyCommand& c) {
   make->add_option("--state", c.state, "state directory; created if missing")->required();
   action(make, Action::make);
 
-  CLI::App* show = key->add_subcommand("show", "Print the public half of a peer's key");
+  CLI::App* show = key->add_subcommand("show", "Print the public half of a peer's key, or of each stage's");
   show->add_option("--state", c.state, "state directory")->required();
   action(show, Action::show);
 
@@ -404,6 +407,7 @@ int tell_help(CLI::App& app, const HelpCommand& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  explain_lack_of_memory();
   CLI::App app{"Rumor: machines of different people train one model together, without a server.", "rumor"};
   app.footer(exit_help);
   app.set_version_flag("--version", std::string("rumor ") + rumor::daemon::version());

@@ -5,6 +5,7 @@
 
 #include "runtime/base/text.h"
 #include "tools/commands/run_member.h"
+#include "tools/words/stage_list.h"
 
 namespace rumor::tools {
 
@@ -30,21 +31,6 @@ Result<models::Shard> parse_shard(const std::string& text) {
   if (text.empty()) return models::Shard{0, 1};
   if (const auto part = part_of(text)) return models::Shard{part->index - 1, part->count};
   return Error{Errc::usage, str("--shard ", text, " wants I/N with 1 <= I <= N, such as 2/4")};
-}
-
-// "2" or "2/4" -> 2, where the run file has four stages. Empty, or "auto": nothing.
-Result<std::optional<std::uint32_t>> parse_stage(const std::string& text, std::uint32_t stages) {
-  if (text.empty() || text == "auto") return std::optional<std::uint32_t>();
-  if (text.find(',') != std::string::npos)
-    return Error{Errc::usage, str("--stage ", text, ": a peer serves one stage; start a peer for each")};
-  const auto part = part_of(text.find('/') == std::string::npos ? str(text, '/', stages) : text);
-  if (!part)
-    return Error{Errc::usage, str("--stage ", text, " wants auto, K or K/S with 1 <= K <= S, such as 2/4; ",
-                                  "pipeline.stages = ", stages, " in the run file is S")};
-  if (part->count != stages)
-    return Error{Errc::usage, str("--stage ", text, ": the run file has pipeline.stages = ", stages,
-                                  "; all peers of a pipeline need the same")};
-  return std::optional(part->index);
 }
 
 // "cpu" -> none, "cuda" -> the first GPU, "cuda:0,1" -> those of these numbers.
@@ -74,8 +60,8 @@ int run_peer_command(const PeerCommand& command) {
   if (!config) return fail(config.error());
   auto shard = parse_shard(command.shard);
   if (!shard) return fail(shard.error());
-  auto stage = parse_stage(command.stage, config->pipeline.stages);
-  if (!stage) return fail(stage.error());
+  auto stages = parse_stages(command.stage, config->pipeline.stages);
+  if (!stages) return fail(stages.error());
   auto gpus = parse_device(command.device);
   if (!gpus) return fail(gpus.error());
   daemon::PeerOptions options;
@@ -86,7 +72,8 @@ int run_peer_command(const PeerCommand& command) {
       return fail(set.error());
   if (!command.tensorboard.empty()) options.config.tensorboard = command.tensorboard;
   options.shard = *shard;
-  options.stage = *stage;
+  if (stages->size() == 1) options.stage = stages->front();
+  else options.stages = std::move(stages).value();
   options.stage_auto = command.stage == "auto";
   options.capture = command.capture;
   options.until_samples = command.until_samples;

@@ -42,7 +42,7 @@ struct PeerCommand : MemberWords {
   std::string listen, map_port, tensorboard;  // empty: as the run file says
   std::string device = "cpu";
   std::string shard;  // "I/N", counted from 1
-  std::string stage;  // "K" or "K/S", counted from 1, or "auto"; empty: the model is not cut
+  std::string stage;  // as parse_stages() reads it (stage_list.h), or "auto"; empty: the model is not cut
   std::optional<std::string> capture;
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;

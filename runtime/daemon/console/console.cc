@@ -1,5 +1,6 @@
 #include "runtime/daemon/console/console.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,12 @@ namespace rumor::daemon {
 
 namespace {
 
+// Physical memory that the process has had at most; 0: the system does not say.
+std::uint64_t peak_bytes() {
+  rusage used{};
+  return getrusage(RUSAGE_SELF, &used) == 0 ? static_cast<std::uint64_t>(used.ru_maxrss) * 1024 : 0;  // KiB on Linux
+}
+
 std::string memory_text(const NodeStatus& s) {
   const MemoryUse& m = s.memory;
   const auto mega = [](std::uint64_t bytes) { return fixed(static_cast<double>(bytes) / 1e6, 1) + " MB"; };
@@ -26,7 +33,8 @@ std::string memory_text(const NodeStatus& s) {
       each += str(each.empty() ? "" : ", ", name, " ",
                   fixed(static_cast<double>(bytes) / static_cast<double>(s.params), 1));
   return str(fixed(s.bytes_per_parameter(), 1), " bytes a parameter (", each, "), together ", mega(m.of_parameters()),
-             "; entries ", mega(m.in_flight + m.entries), ", activations ", mega(m.activations), ", log ", mega(m.log));
+             "; entries ", mega(m.in_flight + m.entries), ", activations ", mega(m.activations), ", log ", mega(m.log),
+             "; the process at most ", mega(peak_bytes()));
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ void Console::clear() {
 
 void Console::tell(gossip::Note::Level level, const std::string& text, const char* prefix) {
   clear();
-  if (!muted_) std::fprintf(stderr, "rumor: %s%s\n", prefix, text.c_str());
+  if (!muted_) std::fprintf(stderr, "rumor: %s%s%s\n", name_.c_str(), prefix, text.c_str());
   if (listener_) listener_(level, text);
 }
 
@@ -112,7 +120,7 @@ void Console::progress(const NodeStatus& s, double seconds) {
     std::fflush(stderr);
     line_open_ = true;
   } else {
-    std::fprintf(stderr, "rumor: %s\n", text.c_str());
+    std::fprintf(stderr, "rumor: %s%s\n", name_.c_str(), text.c_str());
   }
 }
 

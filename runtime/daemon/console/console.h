@@ -21,6 +21,11 @@ class Console {
   void listen(Listener listener) { listener_ = std::move(listener); }
   // Prints nothing from now on. Lines go to the listener alone, progress to this one.
   void mute(Listener progress) { muted_ = std::move(progress); }
+  // Several peers of a process share stderr: each line names its peer, and none rewrites itself.
+  void begin_lines_with(std::string name) {
+    name_ = std::move(name);
+    terminal_ = false;
+  }
   // `device`: as Training has it. `listening`: where others dial this peer; empty: they do not.
   void started(const NodeStatus& status, const std::string& device, const std::string& listening,
                const std::string& status_address, const std::string& state);
@@ -37,7 +42,7 @@ class Console {
   void clear();
   void tell(gossip::Note::Level level, const std::string& text, const char* prefix = "");
   Listener listener_, muted_;
-  std::string log_trouble_;
+  std::string name_, log_trouble_;
   bool terminal_;
   bool line_open_ = false;
   double next_at_ = 0;

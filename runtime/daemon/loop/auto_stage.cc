@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "runtime/base/text.h"
 #include "runtime/daemon/admission/peer_admission.h"
 #include "runtime/daemon/console/console.h"
+#include "runtime/daemon/console/stop_signals.h"
 #include "runtime/daemon/loop/stage_training.h"
 #include "runtime/daemon/stages/stage_census.h"
 #include "runtime/daemon/stages/stage_greeting.h"
@@ -22,8 +21,6 @@ namespace rumor::daemon {
 namespace {
 
 constexpr std::size_t address_file_bytes_max = 1 << 20;
-
-std::string folder_of(const std::string& home, std::uint32_t stage) { return str(home, "/stage-", stage); }
 
 Result<void> check_auto(const PeerOptions& options) {
   const RunConfig& config = options.config;
@@ -48,7 +45,7 @@ std::optional<std::uint32_t> kept_stage(const std::string& home, std::uint32_t s
   std::filesystem::file_time_type newest{};
   for (std::uint32_t stage = 1; stage <= stages && !home.empty(); ++stage) {
     std::error_code missing;
-    const auto time = std::filesystem::last_write_time(folder_of(home, stage) + "/checkpoint.1", missing);
+    const auto time = std::filesystem::last_write_time(stage_folder(home, stage) + "/checkpoint.1", missing);
     if (missing || (kept && time <= newest)) continue;
     kept = stage;
     newest = time;
@@ -60,7 +57,7 @@ std::optional<std::uint32_t> kept_stage(const std::string& home, std::uint32_t s
 std::vector<std::string> first_addresses(const PeerOptions& options, const std::string& home) {
   std::vector<std::string> addresses = options.config.seeds;
   for (std::uint32_t stage = 1; stage <= options.config.pipeline.stages && !home.empty(); ++stage) {
-    const auto text = read_file(folder_of(home, stage) + "/addresses", address_file_bytes_max);
+    const auto text = read_file(stage_folder(home, stage) + "/addresses", address_file_bytes_max);
     if (!text) continue;
     std::istringstream lines(std::string(text->begin(), text->end()));
     for (std::string line; std::getline(lines, line);)
@@ -88,33 +85,21 @@ Result<StageChoice> first_stage(const PeerOptions& options, const StageSearch& s
   return choose_stage(search.identity.id(), stages, found, kept_stage(search.home, stages));
 }
 
-// Remembers SIGINT and SIGTERM, which would end the process while no stage is served.
-class StopSignals {
- public:
-  StopSignals() {
-    signals_.async_wait([this](const asio::error_code& error, int) { came_ = !error; });
-  }
-  bool came() { return io_.poll(), came_; }
-
- private:
-  asio::io_context io_;
-  asio::signal_set signals_{io_, SIGINT, SIGTERM};
-  bool came_ = false;
-};
-
 // Serves one stage after the other until the peer ends.
 Result<PeerEnd> serve_stages(PeerOptions options, StageChoice choice) {
-  StopSignals signals;
-  options.search->stopped = [&] { return signals.came(); };
+  asio::io_context io;
+  bool came = false;
+  const StopSignals signals(io, [&](int) { came = true; });  // between two stages, too
+  options.search->stopped = [&] { return io.poll(), came; };
   const auto begun = std::chrono::steady_clock::now();
   const auto until = options.until_seconds;
   for (;;) {
     options.stage = choice.stage;
     options.search->why = choice.why;
-    if (!options.search->home.empty()) options.state = folder_of(options.search->home, choice.stage);
+    if (!options.search->home.empty()) options.state = stage_folder(options.search->home, choice.stage);
     Console().line(str("serves stage ", choice.stage, " of ", options.config.pipeline.stages, ": ", choice.why));
     auto ended = run_peer(options);
-    if (!ended || !ended->move || signals.came()) return ended;
+    if (!ended || !ended->move || options.search->stopped()) return ended;
     choice = *ended->move;
     options.search->known = std::move(ended->known);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
@@ -123,6 +108,8 @@ Result<PeerEnd> serve_stages(PeerOptions options, StageChoice choice) {
 }
 
 }  // namespace
+
+std::string stage_folder(const std::string& home, std::uint32_t stage) { return str(home, "/stage-", stage); }
 
 Result<PeerEnd> run_auto_stage(const PeerOptions& given) {
   if (auto fits = check_auto(given); !fits) return fits.error();

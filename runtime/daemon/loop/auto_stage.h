@@ -10,6 +10,9 @@
 
 namespace rumor::daemon {
 
+// The state directory of the run of one stage, where a process keeps those of several in `home`.
+std::string stage_folder(const std::string& home, std::uint32_t stage);
+
 // Requires: options.stage_auto. Errors: those of run_peer() with a stage; Errc::usage for what only one stage can have.
 Result<PeerEnd> run_auto_stage(const PeerOptions& options);
 

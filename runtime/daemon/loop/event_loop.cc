@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 
 #include "gossip/asio/address.h"
@@ -14,6 +12,7 @@
 #include "runtime/base/text.h"
 #include "runtime/daemon/admission/peer_admission.h"
 #include "runtime/daemon/console/console.h"
+#include "runtime/daemon/console/stop_signals.h"
 #include "runtime/daemon/loop/auto_stage.h"
 #include "runtime/daemon/loop/built_in_training.h"
 #include "runtime/daemon/loop/checkpoint_saver.h"
@@ -21,6 +20,7 @@
 #include "runtime/daemon/loop/follower_trainer.h"
 #include "runtime/daemon/loop/pauses.h"
 #include "runtime/daemon/loop/seed_check.h"
+#include "runtime/daemon/loop/several_stages.h"
 #include "runtime/daemon/loop/stage_training.h"
 #include "runtime/daemon/loop/system_random.h"
 #include "runtime/daemon/loop/take_up.h"
@@ -47,7 +47,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   EventLoop(const PeerOptions& options, StepRunner* runner, net::Identity identity, PeerFiles files,
             PeerAdmission admission)
       : options_(options),
-        own_process_(runner == nullptr),
+        takes_signals_(runner == nullptr && !options.companion),
         steps_(runner),
         files_(std::move(files)),
         admission_(std::move(admission)),
@@ -57,12 +57,12 @@ class EventLoop final : net::TransportEvents, StepEvents {
         transport_(io_, std::move(identity), *this),
         timer_(io_),
         report_timer_(io_),
-        signals_(io_),
-        view_(options.config.period_ms, runner == nullptr),
+        view_(options.config.period_ms, runner == nullptr && !options.companion),
         compute_(io_),
         storage_(io_),
         saver_(files_, storage_, console_) {
     console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
+    if (options.companion) console_.begin_lines_with(options.companion->name + ": ");
     if (options.muted) console_.mute([this](gossip::Note::Level, const std::string& text) { view_.progressed(text); });
     if (runner != nullptr) view_.listen([runner](const std::string& line) { runner->event(line); });
   }
@@ -122,7 +122,8 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void report();
   void follow();
   void look_at_admission();
-  void await_signal();
+  void on_signal(int signal);
+  std::string asked_to_end() const;
   void close_network() {
     report_timer_.cancel();
     transport_.stop();
@@ -156,7 +157,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void effect(Finished& e);
 
   const PeerOptions& options_;
-  const bool own_process_;
+  const bool takes_signals_;
   StepRunner* steps_;  // ours, or that of the program around us
   std::optional<WorkerSteps> own_steps_;
   PeerFiles files_;
@@ -167,7 +168,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   net::Transport transport_;
   asio::steady_timer timer_, report_timer_;
-  asio::signal_set signals_;
+  std::optional<StopSignals> signals_;
   Console console_;
   std::optional<ThreadPool> pool_;
   Reachability reach_;
@@ -223,6 +224,7 @@ Result<void> EventLoop::open(Training training) {
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
   console_.started(node_->status(now()), training.device, options_.following ? "" : *bound, view_.address(),
                    files_.directory());
+  if (options_.companion) options_.companion->listens(*bound);
   return {};
 }
 
@@ -271,11 +273,7 @@ Result<void> EventLoop::make_node(Training& training, const std::string& bound) 
 }
 
 PeerEnd EventLoop::run() {
-  if (own_process_) {
-    signals_.add(SIGINT);
-    signals_.add(SIGTERM);
-    await_signal();
-  }
+  if (takes_signals_) signals_.emplace(io_, [this](int signal) { on_signal(signal); });
   steps_->publish(node_->status(now()));
   steps_->connect(*this, [this](StepRunner::Job job) { asio::post(io_, std::move(job)); });
   node_->start(now(), out_);
@@ -382,7 +380,7 @@ void EventLoop::effect(Finished& e) {
   exit_status_ = e.status;
   timer_.cancel();
   report_timer_.cancel();
-  signals_.cancel();
+  if (signals_) signals_->stop();
   reach_.stop();
   if (mover_) mover_->stop();
   report();       // the last evaluation
@@ -436,10 +434,9 @@ void EventLoop::report() {
   steps_->publish(status);
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;
-  if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds &&
-      !signalled_) {
+  if (const std::string why = asked_to_end(); !why.empty() && !signalled_) {
     signalled_ = true;
-    stop_politely(str("ending after ", *options_.until_seconds, " s as asked"));
+    stop_politely(why);
   }
   report_timer_.expires_after(std::chrono::milliseconds(250));
   report_timer_.async_wait([this](const asio::error_code& error) {
@@ -447,14 +444,17 @@ void EventLoop::report() {
   });
 }
 
-void EventLoop::await_signal() {
-  signals_.async_wait([this](const asio::error_code& error, int signal) {
-    if (error) return;
-    if (signalled_) std::_Exit(128 + signal);
-    signalled_ = true;
-    await_signal();
-    stop_politely("stopping: finishing the step, saving, saying goodbye (once more ends at once)");
-  });
+// Why the peer is to end, apart from signals; empty: it goes on.
+std::string EventLoop::asked_to_end() const {
+  if (options_.companion && options_.companion->stopped()) return "stopping with the other stages";
+  if (!options_.until_seconds || to_seconds(now().time_since_epoch()) < *options_.until_seconds) return "";
+  return str("ending after ", *options_.until_seconds, " s as asked");
+}
+
+void EventLoop::on_signal(int signal) {
+  if (signalled_) std::_Exit(128 + signal);
+  signalled_ = true;
+  stop_politely("stopping: finishing the step, saving, saying goodbye (once more ends at once)");
 }
 
 void EventLoop::stop_politely(const std::string& why) {
@@ -486,6 +486,7 @@ Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
   if (options.stage_auto) return run_auto_stage(options);
+  if (!options.stages.empty()) return run_several_stages(options);
   if (!options.stage) return run(options, nullptr, [&](const NodeId& node) { return own_training(options, node); });
   const auto staged = serve_stage(options);
   if (!staged) return staged.error();

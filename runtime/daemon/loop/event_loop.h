@@ -42,6 +42,13 @@ struct StageSearch {
   std::function<bool()> stopped = {};  // a signal has come since it began, perhaps between two stages
 };
 
+// The link of a peer to the others in its process (several_stages.h). Both functions are called on the peer's thread.
+struct Companion {
+  std::string name;                                       // begins each of its lines on stderr: "stage 2"
+  std::function<void(const std::string& address)> listens;  // once: others may dial it there
+  std::function<bool()> stopped;                          // some times a second; true: it ends as on a signal
+};
+
 struct PeerOptions {
   RunConfig config;  // listen, seeds, advertise, status and its token are taken from its [network]
   models::Shard shard;
@@ -54,9 +61,11 @@ struct PeerOptions {
   std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/device/plugin.h); none: on a processor
   std::optional<Following> following;  // absent: the peer trains
   std::optional<std::uint32_t> stage = {};  // that it serves, from 1; absent: the model is not cut
+  std::vector<std::uint32_t> stages = {};  // several, each served by a peer of its own (several_stages.h)
   bool stage_auto = false;  // it chooses its stage; `state` then has a directory for each (auto_stage.h)
   std::optional<StageSearch> search = {};  // filled in by run_auto_stage()
   std::optional<gossip::PipelineOptions> pipeline = {};  // filled in by run_peer(), which makes `config` the stage's
+  std::optional<Companion> companion = {};  // filled in by run_several_stages(), which then takes the signals
   bool quiet = false;     // no progress lines
   bool muted = false;     // nothing on stderr: the program takes events instead
 };
