@@ -22,7 +22,7 @@ constexpr std::size_t text_bytes_max = 512;
 // A limit of this process as people read it, such as " (its limit is 600 MB: ulimit -v)".
 void describe_limit(char (&text)[text_bytes_max]) {
   constexpr struct {
-    __rlimit_resource kind;
+    decltype(RLIMIT_AS) kind;
     const char* option;
   } limits[] = {{RLIMIT_AS, "-v"}, {RLIMIT_DATA, "-d"}};
   std::size_t used = 0;
