@@ -1,6 +1,6 @@
 // StagedBound: the most rows a second that a simulated pipeline could train, by the speeds of its replicas and by their
 // links alone: min over the stages of the sum over its replicas of min(processor, uplink, downlink). No bubble, no
-// forward pass made again, no updates on the links, no delay.
+// updates on the links, no delay, and no forward pass made again (pipeline.recompute).
 //
 // Thread: plain values and functions.
 #pragma once
