@@ -103,7 +103,7 @@ void Pipeline::check_invariants() const {
   std::array<std::size_t, 2> summed{};
   for (const auto& [slot, held] : held_) {
     summed.at(sum_of(held)) += held.summed;
-    RUMOR_CHECK(options_.overlap || held.turn == Turn::current);
+    RUMOR_CHECK(options_.overlap || held.version == Version::current);
     RUMOR_CHECK(!held.summed || held.state == State::answered);
     RUMOR_CHECK(!held.counted || held.state == State::answered);
     RUMOR_CHECK((held.state == State::ready || held.state == State::away) <= (held.above != nullptr));

@@ -121,12 +121,12 @@ class Pipeline {
     away,      // `to` has it
     answered,  // `change` is there, or this is the last stage
   };
-  // The step that a micro-batch counts in, and the weights that it is computed with. Only in `ahead` is its sum
-  // that of the next step.
-  enum class Turn : std::uint8_t {
+  // The step that a micro-batch counts in, and the version of the weights that it is computed with (Narayanan et al.
+  // 2021, "PipeDream-2BW"). Only in `ahead` is its sum that of the next step.
+  enum class Version : std::uint8_t {
     current,  // the step under way, and its weights
     ahead,    // the next step, the weights of the one under way
-    old,      // the step under way, the weights of the one before: it was ahead
+    stashed,  // the step under way, the weights of the one before: it was ahead
   };
   struct Held {
     MicroBatchName name;
@@ -136,7 +136,7 @@ class Pipeline {
     std::optional<Transfer> from, to;                   // to: once there is an answer, whose it is
     std::optional<LinkId> shunned;                      // did not answer: others come first
     State state = State::waiting;
-    Turn turn = Turn::current;
+    Version version = Version::current;
     bool replied = false;  // our own answer has gone down, or there is nobody below
     bool summed = false, counted = false;
     float loss = 0;
@@ -165,7 +165,7 @@ class Pipeline {
   void refuse_all(PipelineOutbox& out);
   bool is_open() const { return serves_ && (is_last() || !uppers_.empty()); }
   // The sum that the gradient of a micro-batch belongs to: 0 of the step under way, 1 of the next.
-  static std::size_t sum_of(const Held& held) { return held.turn == Turn::ahead ? 1 : 0; }
+  static std::size_t sum_of(const Held& held) { return held.version == Version::ahead ? 1 : 0; }
   void empty_sum(std::size_t sum);
   void begin_sum_again(std::size_t sum);
   void reply(Held& held, Bytes bytes, PipelineOutbox& out);
@@ -175,7 +175,7 @@ class Pipeline {
   void choose_work(PipelineOutbox& out);
   void ask_for(Work::Kind kind, Place place, PipelineOutbox& out);
   void end_step(PipelineOutbox& out);
-  std::optional<Turn> free_turn() const;
+  std::optional<Version> free_version() const;
   Place find_unsummed();
   std::size_t begun(bool ahead) const;
   bool has_ready() const;

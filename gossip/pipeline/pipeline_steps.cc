@@ -14,19 +14,19 @@ namespace rumor::gossip {
 std::size_t Pipeline::begun(bool ahead) const {
   return static_cast<std::size_t>(std::count_if(held_.begin(), held_.end(), [&](const auto& one) {
     const bool begun = one.second.state != State::waiting || (running_ && running_->slot == one.first);
-    return begun && (one.second.turn == Turn::ahead) == ahead;
+    return begun && (one.second.version == Version::ahead) == ahead;
   }));
 }
 
-// The turn of a micro-batch that begins now, if one may.
-std::optional<Pipeline::Turn> Pipeline::free_turn() const {
-  if (begun(false) < options_.micro_batches) return Turn::current;
+// The version of a micro-batch that begins now, if one may.
+std::optional<Pipeline::Version> Pipeline::free_version() const {
+  if (begun(false) < options_.micro_batches) return Version::current;
   if (!options_.overlap || begun(true) >= options_.micro_batches) return std::nullopt;
   // One here and one in each stage above keep all of them busy. More would wait there and have older weights.
   const auto away = std::count_if(held_.begin(), held_.end(),
                                   [](const auto& one) { return one.second.state == State::away; });
   if (away > static_cast<std::ptrdiff_t>(options_.self.stages - options_.self.stage)) return std::nullopt;
-  return Turn::ahead;
+  return Version::ahead;
 }
 
 // A micro-batch is computed and waits for an upper neighbour. Others that begin now would only wait behind it, with
@@ -40,11 +40,11 @@ bool Pipeline::has_ready() const {
 void Pipeline::fill_step() {
   while (begun(false) < options_.micro_batches) {
     const Place next = std::find_if(held_.begin(), held_.end(), [&](const auto& one) {
-      return one.second.turn == Turn::ahead && !(running_ && running_->slot == one.first);
+      return one.second.version == Version::ahead && !(running_ && running_->slot == one.first);
     });
     if (next == held_.end()) return;
     if (next->second.summed) begin_sum_again(1);
-    next->second.turn = Turn::current;
+    next->second.version = Version::current;
   }
 }
 
@@ -92,7 +92,7 @@ Pipeline::Place Pipeline::find_unsummed() {
   for (Place place = held_.begin(); place != held_.end(); ++place) {
     const Held& held = place->second;
     if (held.state != State::answered || held.summed) continue;
-    if (held.turn != Turn::ahead) return place;
+    if (held.version != Version::ahead) return place;
     if (found == held_.end()) found = place;
   }
   return found;
@@ -101,17 +101,17 @@ Pipeline::Place Pipeline::find_unsummed() {
 void Pipeline::choose_work(PipelineOutbox& out) {
   if (const Place place = find_unsummed(); place != held_.end())
     return ask_for(is_last() ? Work::Kind::both : Work::Kind::backward, place, out);
-  const std::optional<Turn> turn = free_turn();
-  if (!turn || has_ready()) return;
+  const std::optional<Version> version = free_version();
+  if (!version || has_ready()) return;
   const auto next = std::find_if(held_.begin(), held_.end(),
                                  [](const auto& one) { return one.second.state == State::waiting; });
   if (next != held_.end()) {
-    next->second.turn = *turn;
+    next->second.version = *version;
     return ask_for(is_last() ? Work::Kind::both : Work::Kind::forward, next, out);
   }
   if (!is_source() || !emits_) return;
   Held held{.name = {options_.stream, ++emitted_}};
-  held.turn = *turn;
+  held.version = *version;
   ask_for(Work::Kind::emit, held_.emplace(next_slot_++, std::move(held)).first, out);
 }
 
@@ -120,8 +120,8 @@ void Pipeline::ask_for(Work::Kind kind, Place place, PipelineOutbox& out) {
   const std::size_t sum = sum_of(held);
   running_ = Running{place->first, kind, sum, false};
   Work work{kind, held.name, held.rows, held.label_bytes, held.below, held.change, summed_.at(sum) == 0};
-  work.ahead = held.turn == Turn::ahead;
-  work.old_weights = held.turn == Turn::old;
+  work.ahead = held.version == Version::ahead;
+  work.stashed_weights = held.version == Version::stashed;
   out.push_back(std::move(work));
 }
 
@@ -174,7 +174,7 @@ void Pipeline::end_step(PipelineOutbox& out) {
   MakeStep step;
   double loss = 0;
   for (const auto& [slot, held] : held_) {
-    if (held.turn == Turn::ahead) {
+    if (held.version == Version::ahead) {
       step.ahead.push_back(held.name);
       continue;
     }
@@ -196,8 +196,8 @@ void Pipeline::begin_step(TimePoint now, PipelineOutbox& out) {
   in_step_ = true;
   for (Place place = held_.begin(); place != held_.end();) {
     Held& held = place->second;
-    if (!held.counted || held.turn == Turn::ahead) {
-      if (held.turn == Turn::ahead) held.turn = Turn::old;
+    if (!held.counted || held.version == Version::ahead) {
+      if (held.version == Version::ahead) held.version = Version::stashed;
       ++place;
       continue;
     }
@@ -218,7 +218,7 @@ void Pipeline::give_up_step() {
   RUMOR_CHECK(waits_in_step());
   in_step_ = false;
   for (const std::size_t sum : {0, 1}) empty_sum(sum);
-  for (auto& [slot, held] : held_) held.turn = Turn::current;
+  for (auto& [slot, held] : held_) held.version = Version::current;
 }
 
 void Pipeline::set_emitting(bool emits, TimePoint now, PipelineOutbox& out) {

@@ -35,7 +35,7 @@ struct Work {
   // The micro-batch counts in the step after the one under way: its gradient belongs to the sum of that one.
   bool ahead = false;
   // The micro-batch was begun during the step before: it is computed with the weights of that one.
-  bool old_weights = false;
+  bool stashed_weights = false;
 };
 
 // The result of a Work.

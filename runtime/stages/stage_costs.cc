@@ -10,11 +10,16 @@ std::uint32_t micro_batch_rows(const RunConfig& config) { return config.batch / 
 Result<std::vector<StageCosts>> stage_costs(const RunConfig& config, const models::DataSet& data) {
   const compress::BorderNumbers numbers = border_numbers(config.pipeline);
   const std::size_t rows = micro_batch_rows(config);
+  if (auto fits = check_stages(config); !fits) return fits.error();
+  models::ModelConfig whole = config.model;
+  data.describe(whole);
+  const auto parts = models::cut_model(whole, config.pipeline.stages, config.pipeline.cut);
+  if (!parts) return parts.error();
   std::vector<StageCosts> all;
   for (std::uint32_t stage = 1; stage <= config.pipeline.stages; ++stage) {
-    auto place = StagePlace::create(config, data, stage);
-    if (!place) return place.error();
-    models::ModelConfig described = place->config.model;
+    RunConfig one = config;
+    take_stage(one, *parts, stage);
+    models::ModelConfig described = one.model;
     data.describe(described);
     const auto model = models::make_model(described);
     if (!model) return model.error();

@@ -20,7 +20,7 @@ struct StageCosts {
 };
 
 // One for each stage; frame heads are left out. `config`: of the whole model, with two stages or more. Errors: those of
-// StagePlace::create() and models::make_model().
+// check_stages(), models::cut_model() and models::make_model().
 Result<std::vector<StageCosts>> stage_costs(const RunConfig& config, const models::DataSet& data);
 
 // Rows of a micro-batch.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/stages/stage_costs.h"
 #include "runtime/stages/stage_place.h"
 
 namespace rumor {
@@ -47,7 +48,7 @@ Result<StageWorker> worker_of(const RunConfig& config, const std::shared_ptr<con
 StageOptions stage_options(const RunConfig& config) {
   const PipelineRules& rules = config.pipeline;
   const std::uint32_t all = rules.micro_batches * (rules.overlap ? 2 : 1);
-  return {border_numbers(rules), config.batch / rules.micro_batches, rules.recompute ? 1 : all};
+  return {border_numbers(rules), micro_batch_rows(config), rules.recompute ? 1 : all};
 }
 
 Result<StageTrainer> StageTrainer::create(const RunConfig& config,

@@ -192,8 +192,8 @@ Result<Made> StageWorker::backward(const Work& work, std::span<const float> weig
 }
 
 Result<Made> StageWorker::make(const Work& work, std::span<const float> weights) {
-  RUMOR_CHECK(!work.old_weights || old_weights_.size() == weights.size());
-  const std::span<const float> its = work.old_weights ? std::span<const float>(old_weights_) : weights;
+  RUMOR_CHECK(!work.stashed_weights || stashed_weights_.size() == weights.size());
+  const std::span<const float> its = work.stashed_weights ? std::span<const float>(stashed_weights_) : weights;
   if (work.kind == Work::Kind::emit) return emit(work, its);
   if (work.kind == Work::Kind::forward) return forward(work, its);
   return backward(work, its);
@@ -208,13 +208,13 @@ void StageWorker::complete_step(const gossip::MakeStep& step, std::span<const fl
     if (pass.of && std::find(step.ahead.begin(), step.ahead.end(), pass.of->name) == step.ahead.end())
       pass.of.reset();
   if (step.ahead.empty()) return;
-  old_weights_.assign(weights.begin(), weights.end());
+  stashed_weights_.assign(weights.begin(), weights.end());
   current_ = 1 - current_;
 }
 
 std::size_t StageWorker::memory_bytes() const {
   std::size_t bytes = capacity_bytes(below_, above_, below_change_, above_change_, sums_[0], sums_[1], gradient_,
-                                     old_weights_);
+                                     stashed_weights_);
   for (const Pass& pass : passes_) bytes += pass.model->memory_bytes();
   return bytes;
 }

@@ -108,7 +108,7 @@ class StageWorker {
   LargeVector<float> below_, above_, below_change_, above_change_;  // borders of the micro-batch under way
   std::array<LargeVector<float>, 2> sums_;  // the second is empty until a micro-batch is ahead
   std::size_t current_ = 0;                 // the sum of the step under way
-  LargeVector<float> gradient_, old_weights_;
+  LargeVector<float> gradient_, stashed_weights_;
 };
 
 }  // namespace rumor

@@ -8,6 +8,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/loop/built_in_training.h"
+#include "runtime/stages/stage_costs.h"
 #include "runtime/stages/stage_place.h"
 #include "runtime/stages/stage_trainer.h"
 
@@ -49,7 +50,7 @@ Result<std::shared_ptr<const models::DataSet>> rows_for_stage(const PeerOptions&
 
 // A neighbour closes the link over a transfer that is larger than any may be.
 Result<void> check_border(const RunConfig& config, const models::Model& model) {
-  const std::uint64_t rows = config.batch / config.pipeline.micro_batches;
+  const std::uint64_t rows = micro_batch_rows(config);
   const models::BorderFloats border = model.border_floats();
   const std::uint64_t bytes = rows * std::max(border.below, border.above) * sizeof(float);
   if (bytes <= limits::border_bytes_max / 2) return {};

@@ -189,7 +189,7 @@ class PipelineWorld {
 
   Made compute(Node& node, const Work& work) const {
     Made made;
-    const std::size_t weights = node.steps.size() - (work.old_weights ? 1 : 0);
+    const std::size_t weights = node.steps.size() - (work.stashed_weights ? 1 : 0);
     const std::pair copy(work.name, work.name.source == node.stream ? nullptr : work.below.get());
     const auto begun = node.begun_with.emplace(copy, weights).first;
     BOOST_TEST_REQUIRE(begun->second == weights, "forward and backward have other weights");

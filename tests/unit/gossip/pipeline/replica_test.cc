@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(micro_batches_ahead_count_in_the_next_step_with_their_own_w
   middle.gradients(4);
   BOOST_REQUIRE(middle.all<Work>().size() == 1u);
   const Work last = middle.all<Work>()[0];
-  BOOST_TEST((last.name == Middle::name(4) && last.old_weights && !last.ahead && !last.begins_sum));
+  BOOST_TEST((last.name == Middle::name(4) && last.stashed_weights && !last.ahead && !last.begins_sum));
   middle.made(Bytes(4, 4));
   middle.give(Middle::below, Outcome{4, Outcome::Kind::counted});
   BOOST_REQUIRE(middle.all<MakeStep>().size() == 1u);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_micro_batch_ahead_fills_the_step) {
   middle.give(Middle::below, Outcome{1, Outcome::Kind::dropped});
   for (int i = 0; i < 2; ++i) {
     const Work work = middle.all<Work>().back();
-    BOOST_TEST((work.kind == Work::Kind::backward && !work.ahead && !work.old_weights));
+    BOOST_TEST((work.kind == Work::Kind::backward && !work.ahead && !work.stashed_weights));
     BOOST_TEST((work.name == Middle::name(i == 0 ? 2 : 3) && work.begins_sum == (i == 0)));
     middle.made(Bytes(4, 4));
   }

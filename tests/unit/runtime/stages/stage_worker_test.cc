@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(a_micro_batch_ahead_keeps_the_weights_that_it_began_with) {
     BOOST_TEST(!same_stage_bits(first, alone));
     // Its gradient is dropped and made again, and another one joins it.
     work.ahead = false;
-    work.old_weights = true;
+    work.stashed_weights = true;
     BOOST_REQUIRE(one.worker.make(work, later).ok());
     work = one.work(Kind::both, one.rows(3), 3);
     BOOST_REQUIRE(one.worker.make(work, later).ok());
