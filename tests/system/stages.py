@@ -337,7 +337,7 @@ def single():
         wait_for('it to count again', process.counted, 30)
         assert process.peer.said().count('going on from the checkpoint') == 3, process.peer.said()
         again = process.status()
-        assert all(now['samples'] >= then['samples'] for now, then in zip(again, before)), (again, before)
+        assert all(late['samples'] >= early['samples'] for early, late in zip(before, again)), (before, again)
         process.peer.process.send_signal(15)
         process.ended(20)
         assert [one['samples'] for one in process.finals()] >= [one['samples'] for one in again]
