@@ -38,6 +38,10 @@ bool Protocol::may_publish(TimePoint now) const {
   return impl_->core.admitted_count() == 0 || impl_->exchange->may_publish(now);
 }
 
+TimePoint Protocol::publishes_from() const {
+  return impl_->core.admitted_count() == 0 ? long_ago : impl_->exchange->publishes_from();
+}
+
 double Protocol::density_factor() const {
   return impl_->core.admitted_count() == 0 ? 1 : impl_->exchange->density_factor();
 }

@@ -77,8 +77,10 @@ class Protocol {
   // False: this origin is ahead of the network, and its next change had better wait in the residual. Only advice:
   // publish() may be called all the same.
   bool may_publish(TimePoint now) const;
+  // may_publish() is false before this; links whose backlog goes are told by events, not by this.
+  TimePoint publishes_from() const;
   // The share of its planned density that the next own update had better have, in (0, 1]: less than 1 while DATA waits
-  // for the uplink. Always 1 without Options::thins. Advice as well.
+  // for the uplink. Always 1 with GiveWay::rarer_updates. Advice as well.
   double density_factor() const;
   // We train no more (true) or again (false): sent to all links, and shown there in PeerInfo.finished.
   void set_finished(bool finished, TimePoint now, Outbox& out);

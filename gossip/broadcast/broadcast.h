@@ -47,6 +47,7 @@ class Broadcast final : public Exchange {
   void start() override;
   void publish(const StoredUpdate& update) override;
   bool may_publish(TimePoint now) const override;
+  TimePoint publishes_from() const override { return state_.pace.publishes_from(); }
   double density_factor() const override;
   void finished_changed() override { repair_.finished_changed(); }
   void share_buffers(Bytes values, std::uint64_t progress) override { buffers_.share(std::move(values), progress); }

@@ -17,6 +17,13 @@ void OriginPace::published(std::uint64_t seq, std::size_t bytes, std::size_t nei
   slot_ = std::max(slot_ + interval(), now - interval());
 }
 
+// With fewer steps, none begins while DATA waits: what waits shows it when it has gone.
+TimePoint OriginPace::publishes_from() const {
+  const TimePoint slot = slot_ + interval();
+  if (gives_way_ != GiveWay::fewer_steps || wait_now_ < wait_short) return slot;
+  return std::max(slot, waits_known_at_ + waits_forgotten_after);
+}
+
 // The age of the first own update that is not in `held`.
 Duration OriginPace::lag(const SeqRanges& held, TimePoint now) const {
   for (const Own& own : own_)
@@ -57,6 +64,7 @@ void OriginPace::waits(Duration wait, Duration others_gap, TimePoint now) {
   if (now - waits_known_at_ >= waits_forgotten_after)
     short_at_ = now;  // the time between is unknown
   waits_known_at_ = now;
+  wait_now_ = wait;
   if (wait < wait_long) short_at_ = now;
   const Duration since = now - wait_judged_at_;
   // A change shows only after the DATA that waited then has left.
@@ -74,7 +82,7 @@ void OriginPace::waits(Duration wait, Duration others_gap, TimePoint now) {
 }
 
 void OriginPace::send_less(std::int64_t pressure, Duration others_gap) {
-  if (thins_ && factor_ > thinnest && last_bytes_ > thin_payload_max) {
+  if (gives_way_ == GiveWay::thinner_updates && factor_ > thinnest && last_bytes_ > thin_payload_max) {
     factor_ = std::max(factor_ * whole / (whole + pressure), thinnest);
     return;
   }
@@ -84,7 +92,8 @@ void OriginPace::send_less(std::int64_t pressure, Duration others_gap) {
 }
 
 void OriginPace::send_more() {
-  if (by_wait_ > Duration{0})
+  const bool sparser = factor_ < whole, slower = by_wait_ > Duration{0};
+  if (slower && !(sparser && gives_way_ == GiveWay::fewer_steps))
     by_wait_ = shorter(by_wait_);
   else
     factor_ = std::min(factor_ + factor_ / 4, whole);

@@ -18,6 +18,7 @@
 
 #include "gossip/contract/events.h"
 #include "gossip/contract/seq_ranges.h"
+#include "gossip/links/options.h"
 #include "runtime/base/time.h"
 
 namespace rumor::gossip {
@@ -37,8 +38,8 @@ class OriginPace {
   static constexpr Duration interval_max = 60s, interval_least = 1ms;
   static constexpr std::size_t kept_max = 1024;  // times of own updates
 
-  // thins: whoever makes the updates follows density_factor().
-  explicit OriginPace(bool thins = false) : thins_(thins), factor_(thins ? cautious : whole) {}
+  explicit OriginPace(GiveWay gives_way = GiveWay::rarer_updates)
+      : gives_way_(gives_way), factor_(gives_way == GiveWay::rarer_updates ? whole : cautious) {}
 
   // An own update of so many bytes. Requires: seq ascends.
   void published(std::uint64_t seq, std::size_t bytes, std::size_t neighbours, TimePoint now);
@@ -52,7 +53,8 @@ class OriginPace {
   // (interval_max: there are none). Call it a few times a second while own updates are made.
   void waits(Duration wait, Duration others_gap, TimePoint now);
 
-  bool may_publish(TimePoint now) const { return now - slot_ >= interval(); }
+  bool may_publish(TimePoint now) const { return now >= publishes_from(); }
+  TimePoint publishes_from() const;
   Duration interval() const { return std::max(by_lag_, by_wait_); }
   // The share of its planned density that the next update may have, in units of 1 / whole.
   std::int64_t density_factor() const { return factor_; }
@@ -76,9 +78,10 @@ class OriginPace {
   TimePoint slot_ = long_ago;  // of the last own update; one slot each interval() on average, however long steps take
   TimePoint changed_at_ = long_ago;
   Duration by_lag_{0}, by_wait_{0};
-  bool thins_;
+  GiveWay gives_way_;
   std::int64_t factor_;
   std::size_t last_bytes_ = 0, neighbours_ = 0;  // of the last own update; when it was made
+  Duration wait_now_{0};
   TimePoint waits_known_at_ = long_ago, short_at_ = long_ago;  // of the last wait; of the last that was not long
   TimePoint wait_judged_at_ = long_ago;
   Duration wait_then_{0};

@@ -41,7 +41,7 @@ class UpdateFlow {
 
 struct BroadcastState {
   explicit BroadcastState(Core& core_in)
-      : core(core_in), streams(core_in), missing(core_in, streams), pace(core_in.options.thins) {}
+      : core(core_in), streams(core_in), missing(core_in, streams), pace(core_in.options.gives_way) {}
 
   Core& core;
   Streams streams;

@@ -50,6 +50,8 @@ class Exchange {
   virtual void publish(const StoredUpdate& update) = 0;
   // False: an update made now had better wait. Requires: at least one link is admitted.
   virtual bool may_publish(TimePoint now) const = 0;
+  // As Protocol has it.
+  virtual TimePoint publishes_from() const { return long_ago; }
   // The share of its planned density that the next update may have. Requires as may_publish().
   virtual double density_factor() const { return 1; }
   // Core::finished has changed.

@@ -36,6 +36,11 @@ struct StageLinkCounts {
   std::size_t high = limits::stage_links_high;      // to one stage: takes no more
 };
 
+// How an origin sends less where links are too narrow (PROTOCOL.md 6.1.13): updates less often, what they would have
+// said merges in the residual; updates of fewer entries first, by Protocol::density_factor(); or steps less often, each
+// with an update of all its entries, since its trainer waits for Protocol::may_publish().
+enum class GiveWay : std::uint8_t { rarer_updates, thinner_updates, fewer_steps };
+
 struct Options {
   NodeId self;
   StreamId stream;  // of this process
@@ -61,7 +66,7 @@ struct Options {
   Bytes start = {};
   // When this process began, in milliseconds since 1970: of two with one key, the later one ends (PROTOCOL.md 5.12).
   std::uint64_t began = 0;
-  bool thins = false;     // own updates are as dense as Protocol::density_factor() advises
+  GiveWay gives_way = GiveWay::rarer_updates;
   bool observes = false;  // publishes nothing; for texts only
   // Set where the run is a stage of a pipeline (PIPELINE.md 9), both or none. `stage_links` must outlive the protocol.
   std::optional<Stage> stage = {};

@@ -52,6 +52,12 @@ double BroadcastExchange::late_factor() const {
   return std::min(staleness_.rate_factor(), view_weight_.rate_factor(staleness_.mean()));
 }
 
+void BroadcastExchange::configure(gossip::Options& options) {
+  if (core_.config.has_byte_budget()) return;
+  options.gives_way = core_.config.narrow_links == narrow_wait ? gossip::GiveWay::fewer_steps
+                                                                : gossip::GiveWay::thinner_updates;
+}
+
 // ---- updates ----
 
 void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint now) {
@@ -83,15 +89,23 @@ void BroadcastExchange::expire(TimePoint now) {
 
 // ---- waiting for other peers ----
 
-// By the rules against staleness, and by the run file's early phase.
+// By the rules against staleness, for narrow links, and by the run file's early phase.
+BroadcastExchange::Waits BroadcastExchange::waits(TimePoint now) {
+  if (staleness_.waits(core_.own_updates)) return Waits::updates;
+  if (core_.config.narrow_links == narrow_wait && !core_.protocol->may_publish(now)) return Waits::links;
+  return leaves_early_phase_to_others(now) ? Waits::early_phase : Waits::no;
+}
+
 bool BroadcastExchange::must_wait(TimePoint now) {
-  if (staleness_.waits(core_.own_updates) || leaves_early_phase_to_others(now)) {
-    if (!waits_since_) waits_since_ = now;
-    return true;
+  const Waits cause = waits(now);
+  if (cause != waits_) {
+    const double waited = to_seconds(now - waits_since_);
+    if (waits_ == Waits::links) core_.figures.seconds_waited_links += waited;
+    if (waits_ == Waits::updates || waits_ == Waits::early_phase) core_.figures.seconds_waited += waited;
+    waits_ = cause;
+    waits_since_ = now;
   }
-  if (waits_since_) core_.figures.seconds_waited += to_seconds(now - *waits_since_);
-  waits_since_.reset();
-  return false;
+  return cause != Waits::no;
 }
 
 // Only the first shards train in the early phase. When none of their peers is there, another one has to begin.
@@ -105,17 +119,19 @@ bool BroadcastExchange::leaves_early_phase_to_others(TimePoint now) {
 
 TimePoint BroadcastExchange::early_patience_ends() const {
   const bool alone = core_.config.early_peers > 0 && !begins_anyway_ && live_.count() == 0;
-  return alone && waits_since_ ? *waits_since_ + early_patience : never;
+  return alone && waits_ != Waits::no ? waits_since_ + early_patience : never;
 }
 
 std::optional<TimePoint> BroadcastExchange::waits_until() const {
-  if (!waits_since_) return std::nullopt;
-  return std::min(live_.next_expiry(), early_patience_ends());
+  if (waits_ == Waits::no) return std::nullopt;
+  const TimePoint links = waits_ == Waits::links ? core_.protocol->publishes_from() : never;
+  return std::min({live_.next_expiry(), early_patience_ends(), links});
 }
 
 std::string BroadcastExchange::waiting_for() const {
-  if (!waits_since_) return {};
-  if (staleness_.waits(core_.own_updates)) return staleness_.waits_for(core_.own_updates);
+  if (waits_ == Waits::no) return {};
+  if (waits_ == Waits::updates) return staleness_.waits_for(core_.own_updates);
+  if (waits_ == Waits::links) return "links to carry its updates, exchange.narrow_links = \"wait\"";
   return str("the early phase to end, in which shards 1 to ", core_.config.early_peers,
              " train alone: exchange.early_share = ", fixed(core_.config.early_share, 2));
 }

@@ -21,7 +21,7 @@ class BroadcastExchange final : public Exchange {
  public:
   BroadcastExchange(NodeCore& core, HeldUpdates& held);
 
-  void configure(gossip::Options& options) override { options.thins = !core_.config.has_byte_budget(); }
+  void configure(gossip::Options& options) override;
   Result<std::uint64_t> open(Disk& disk) override { return held_.open(disk); }
 
   std::uint64_t samples() const override { return held_.replica().samples(); }
@@ -52,6 +52,10 @@ class BroadcastExchange final : public Exchange {
   void fill(NodeStatus& status) const override;
 
  private:
+  // For this the next step waits.
+  enum class Waits : std::uint8_t { no, updates, links, early_phase };
+
+  Waits waits(TimePoint now);
   void show_weights();
   double late_factor() const;
   bool leaves_early_phase_to_others(TimePoint now);
@@ -65,7 +69,8 @@ class BroadcastExchange final : public Exchange {
   LivePeers live_;
   RoundLength round_;
   std::uint64_t own_period_ = 0;           // of the last step
-  std::optional<TimePoint> waits_since_;   // a step waits for other peers
+  Waits waits_ = Waits::no;
+  TimePoint waits_since_ = long_ago;  // the last change of waits_
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun
   bool warned_ = false, told_unlike_ = false;
 };

@@ -33,6 +33,7 @@ struct TrainingFigures {
   // Periods (nearly: own updates) between making and applying an update of another peer.
   std::uint64_t updates_of_others = 0, staleness_sum = 0, staleness_max = 0;
   double seconds_waited = 0;  // for others, by the rules against staleness
+  double seconds_waited_links = 0;  // for links, with exchange.narrow_links = "wait"
 };
 
 inline constexpr FigureRow<TrainingFigures> training_rows[] = {
@@ -55,6 +56,8 @@ inline constexpr FigureRow<TrainingFigures> training_rows[] = {
         .counter("rumor_steps_held_total", "Steps without an update of their own: the peer was ahead of the network."),
     figure<&TrainingFigures::seconds_waited>("seconds_waited").shown("waited", Form::seconds)
         .counter("rumor_training_waited_seconds_total", "Time that training waited for others, as the run file asks."),
+    figure<&TrainingFigures::seconds_waited_links>("seconds_waited_links").shown("waited for links", Form::seconds)
+        .counter("rumor_training_waited_links_seconds_total", "Time that training waited for links to carry updates."),
 };
 
 struct TensorStatus {

@@ -48,4 +48,8 @@ struct StalenessRules {
   std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
 };
 
+// exchange.narrow_links: what gives way where links carry less than a peer would send.
+inline constexpr const char* narrow_thin = "thin";  // entries of updates
+inline constexpr const char* narrow_wait = "wait";  // steps
+
 }  // namespace rumor

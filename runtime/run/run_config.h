@@ -91,6 +91,7 @@ struct RunConfig {
   std::optional<double> in_flight_weight;
   double period_ms = 0;            // least time between two updates of this peer
   StalenessRules staleness;        // runtime/exchange/staleness.h; each peer's own choice
+  std::string narrow_links = narrow_thin;  // method_rules.h; each peer's own choice
   // Bits a parameter that a peer may spend at the end on what waits in its residual (runtime/node/phases.h).
   double flush_bits = 0;
   // The beginning of a run, while this share of its samples is being seen, may differ from the rest: only the shards

@@ -110,18 +110,41 @@ BOOST_AUTO_TEST_CASE(alone_is_fine) {
   BOOST_TEST(status.waiting_for.find("h1:7000") != std::string::npos);
 }
 
+namespace {
+
+NodeStatus after_twenty_seconds_on_narrow_links(RunConfig config) {
+  config.model.hidden = {128};
+  sim::ClusterOptions options = test::lan(6);
+  options.network = {"narrow", 20ms, 60ms, 5ms, 20'000, 100'000};
+  const auto cluster = test::make_cluster(config, options);
+  cluster->run_until(TimePoint{20s});
+  return cluster->node(0)->status(cluster->now());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(on_narrow_links_steps_wait_where_the_run_file_says_so) {
+  RunConfig config = test::small_run(100'000);
+  config.density = 0.2;
+  const NodeStatus thin = after_twenty_seconds_on_narrow_links(config);
+  config.narrow_links = narrow_wait;
+  const NodeStatus wait = after_twenty_seconds_on_narrow_links(config);
+  BOOST_TEST(thin.training.seconds_waited_links == 0);
+  BOOST_TEST(wait.training.seconds_waited_links > 5);
+  BOOST_TEST(wait.training.seconds_waited == 0);
+  BOOST_TEST(wait.training.steps < thin.training.steps / 2);
+  BOOST_TEST(wait.training.steps_held == 0u);
+  BOOST_TEST(wait.density_factor > 2 * thin.density_factor);
+  BOOST_TEST(wait.staleness_mean() < thin.staleness_mean() / 2);
+}
+
 // A budget in bytes decides alone.
 BOOST_AUTO_TEST_CASE(narrow_links_make_updates_thinner) {
   for (const double budget : {0.0, 800.0}) {
     RunConfig config = test::small_run(100'000);
-    config.model.hidden = {128};
     config.density = budget > 0 ? 0 : 0.2;
     config.bytes_per_update = budget;
-    sim::ClusterOptions options = test::lan(6);
-    options.network = {"narrow", 20ms, 60ms, 5ms, 20'000, 100'000};
-    const auto cluster = test::make_cluster(config, options);
-    cluster->run_until(TimePoint{20s});
-    const NodeStatus status = cluster->node(0)->status(cluster->now());
+    const NodeStatus status = after_twenty_seconds_on_narrow_links(config);
     if (budget > 0) {
       BOOST_TEST(status.density_factor == 1);
     } else {

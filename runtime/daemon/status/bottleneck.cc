@@ -44,7 +44,7 @@ Limit late(const NodeStatus& s) {
 }
 
 // A peer of a pipeline sees how busy it is itself, and which side it waits for; not why that side is slow.
-Limit stage_pace(const NodeStatus& s, double compute, const StageWaits& waits) {
+Limit stage_pace(const NodeStatus& s, double compute, const StepWaits& waits) {
   const std::uint64_t stage = s.stage.stage;
   const std::string own = str("stage ", stage, " computes ", percent(compute), " of the time here");
   if (compute >= nearly_all)
@@ -66,7 +66,7 @@ Limit stage_pace(const NodeStatus& s, double compute, const StageWaits& waits) {
 }
 
 // The time between two updates, where no other peer delays them.
-Limit pace(const NodeStatus& s, double compute, double period_ms, const StageWaits& waits) {
+Limit pace(const NodeStatus& s, double compute, double period_ms, const StepWaits& waits) {
   if (s.stage.stage > 0) return stage_pace(s, compute, waits);
   const std::string alone = s.peers.empty() ? " It trains alone: it has no neighbours." : "";
   const char* kind = !alone.empty() ? "alone" : compute >= nearly_all ? "compute" : "pace";
@@ -80,14 +80,17 @@ Limit pace(const NodeStatus& s, double compute, double period_ms, const StageWai
 
 }  // namespace
 
-Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps,
-               double period_ms, const StageWaits& waits) {
+Limit limit_of(const NodeStatus& s, double compute, const StepWaits& waits, double held, std::uint64_t steps,
+               double period_ms) {
   if (s.phase != "training") return not_training(s);
   if (s.training.observes) return {"done", "It follows the run and does not train."};
   if (s.stage.stage > 0 && !s.waiting_for.empty()) return {"slow_peer", str("Another stage: ", s.waiting_for, ".")};
-  if (wait >= notable)
-    return {"slow_peer",
-            str("Other peers: training waits for them ", percent(wait), " of the time, as the run file asks.")};
+  if (waits.updates >= notable)
+    return {"slow_peer", str("Other peers: training waits for them ", percent(waits.updates),
+                             " of the time, as the run file asks.")};
+  if (waits.links >= notable)
+    return {"link", str("The network: training waits ", percent(waits.links), " of the time for links to carry its ",
+                        "updates, as the run file asks.")};
   if (steps == 0) return {"compute", "The first step is being computed."};
   if (held >= notable)
     return {"link", str("The network: ", percent(held), " of the steps made no update, because links are full or ",
@@ -100,20 +103,23 @@ Limit limit_of(const NodeStatus& s, double compute, double wait, double held, st
 }
 
 void Bottleneck::judge(double seconds, NodeStatus& s) {
-  marks_.push_back({seconds, computed_, s.training.seconds_waited, s.training.steps, s.training.steps_held,
-                    {s.stage.waited_above, s.stage.waited_link, s.stage.waited_below}});
+  const TrainingFigures& t = s.training;
+  marks_.push_back({seconds, computed_, t.steps, t.steps_held,
+                    {t.seconds_waited, t.seconds_waited_links, s.stage.waited_above, s.stage.waited_link,
+                     s.stage.waited_below}});
   while (marks_.size() > 2 && marks_[1].seconds <= seconds - window_seconds) marks_.pop_front();
   const Mark &first = marks_.front(), &last = marks_.back();
   const double span = std::max(last.seconds - first.seconds, 1e-3);
   const std::uint64_t steps = last.steps - first.steps;
   const double held = steps > 0 ? static_cast<double>(last.held - first.held) / static_cast<double>(steps) : 0;
   const double compute = std::clamp((last.computed - first.computed) / span, 0.0, 1.0);
-  // A wait that has not ended is not in `waited` yet; only waiting_for tells of it.
+  const StepWaits &from = first.waits, &to = last.waits;
+  StepWaits shares{(to.updates - from.updates) / span, (to.links - from.links) / span, (to.above - from.above) / span,
+                   (to.link - from.link) / span, (to.below - from.below) / span};
+  // A wait that has not ended is not counted yet; only waiting_for tells of it.
   const bool waits = s.phase == "training" && steps == 0 && !s.waiting_for.empty() && !s.peers.empty();
-  const double wait = waits ? 1 : (last.waited - first.waited) / span;
-  const StageWaits &from = first.waits, &to = last.waits;
-  const StageWaits shares{(to.above - from.above) / span, (to.link - from.link) / span, (to.below - from.below) / span};
-  s.limit = limit_of(s, compute, wait, held, last.steps, period_ms_, shares);
+  if (waits) shares.updates = 1;
+  s.limit = limit_of(s, compute, shares, held, last.steps, period_ms_);
   s.limit.compute_share = compute;
 }
 

@@ -15,11 +15,13 @@
 
 namespace rumor::daemon {
 
-// For what a peer of a pipeline waited with nothing to compute: seconds, or shares of the time.
-struct StageWaits {
-  double above = 0;  // answers from above
-  double link = 0;   // the same, while the link there was full
-  double below = 0;  // micro-batches from below
+// For what a peer waited with nothing to compute: seconds, or shares of the time.
+struct StepWaits {
+  double updates = 0;  // of other peers, by the rules of the run file
+  double links = 0;    // to carry own updates, with exchange.narrow_links = "wait"
+  double above = 0;    // in a pipeline: answers from above
+  double link = 0;     // the same, while the link there was full
+  double below = 0;    // micro-batches from below
 };
 
 class Bottleneck {
@@ -34,17 +36,17 @@ class Bottleneck {
 
  private:
   struct Mark {
-    double seconds = 0, computed = 0, waited = 0;
+    double seconds = 0, computed = 0;
     std::uint64_t steps = 0, held = 0;
-    StageWaits waits;
+    StepWaits waits;
   };
   double period_ms_, computed_ = 0;
   std::deque<Mark> marks_;  // oldest first
 };
 
-// The verdict for shares of the time (compute, wait, waits) and of the steps (held), each in [0, 1]. `steps`: since the
+// The verdict for shares of the time (compute, waits) and of the steps (held), each in [0, 1]. `steps` count from the
 // start.
-Limit limit_of(const NodeStatus& status, double compute, double wait, double held, std::uint64_t steps,
-               double period_ms, const StageWaits& waits = {});
+Limit limit_of(const NodeStatus& status, double compute, const StepWaits& waits, double held, std::uint64_t steps,
+               double period_ms);
 
 }  // namespace rumor::daemon

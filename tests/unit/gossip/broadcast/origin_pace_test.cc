@@ -113,8 +113,9 @@ BOOST_AUTO_TEST_CASE(a_queue_that_only_stands_is_drained) {
 }
 
 // Five updates a second of so many bytes, 1 to 100, ended at 20 s, of an origin that follows density_factor().
-static OriginPace thinning(std::size_t neighbours, std::size_t bytes = 1000) {
-  OriginPace pace(true);
+static OriginPace thinning(std::size_t neighbours, std::size_t bytes = 1000,
+                           GiveWay gives_way = GiveWay::thinner_updates) {
+  OriginPace pace(gives_way);
   for (std::uint64_t seq = 1; seq <= 100; ++seq)
     pace.published(seq, bytes, neighbours, at(static_cast<std::int64_t>(seq) * 200));
   return pace;
@@ -139,6 +140,23 @@ BOOST_AUTO_TEST_CASE(a_queue_makes_updates_thinner_before_it_makes_them_rarer) {
   BOOST_TEST((pace.interval() == Duration{0}));
   tell_waits(pace, 90'000, 100'000, 10s, [](std::int64_t) { return Duration{0}; });
   BOOST_TEST(pace.density_factor() == OriginPace::whole);
+}
+
+// Its updates stay whole: steps wait until the queue is short, or until nobody has measured it for two seconds.
+BOOST_AUTO_TEST_CASE(with_fewer_steps_none_begins_while_data_waits) {
+  OriginPace pace = thinning(3, 1000, GiveWay::fewer_steps);
+  tell_waits(pace, 20'000, 24'000, 10s, [](std::int64_t) { return Duration{0}; });
+  BOOST_TEST(pace.may_publish(at(24'000)));
+  for (std::int64_t now = 24'000; now < 60'000; now += 250) {
+    pace.waits(OriginPace::wait_short, 10s, at(now));
+    BOOST_TEST_REQUIRE(!pace.may_publish(at(now)));
+  }
+  BOOST_TEST(pace.density_factor() == OriginPace::whole);
+  BOOST_TEST(!pace.may_publish(at(61'000)));
+  BOOST_TEST(pace.may_publish(pace.publishes_from()));
+  BOOST_TEST((pace.publishes_from() == at(59'750) + OriginPace::waits_forgotten_after));
+  pace.waits(OriginPace::wait_short - 1ms, 10s, at(60'000));
+  BOOST_TEST(pace.may_publish(at(60'000)));
 }
 
 BOOST_AUTO_TEST_CASE(with_many_neighbours_an_origin_begins_with_thin_updates) {

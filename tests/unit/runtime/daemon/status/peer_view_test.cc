@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_log_file_ends_by_itself) {
 
 BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   const auto kind = [](const NodeStatus& s, double compute, double wait, double held, double period = 0) {
-    const Limit limit = limit_of(s, compute, wait, held, 10, period);
+    const Limit limit = limit_of(s, compute, {.updates = wait}, held, 10, period);
     BOOST_TEST(limit.text.ends_with("."));
     return limit.kind;
   };
@@ -159,16 +159,18 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   BOOST_TEST(kind(s, 0.3, 0, 0, 4) == "pace");
   BOOST_TEST(kind(s, 0.9, 0, 0.5) == "link");
   BOOST_TEST(kind(s, 0.3, 0.5, 0.5) == "slow_peer");
+  BOOST_TEST(limit_of(s, 0.3, {.links = 0.6}, 0, 10, 0).text.find("waits 60 % of the time for links") !=
+             std::string::npos);
   s.density_factor = 0.3;
   BOOST_TEST(kind(s, 0.9, 0, 0) == "link");
-  BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("30 % of their planned entries") != std::string::npos);
+  BOOST_TEST(limit_of(s, 0.9, {}, 0, 10, 0).text.find("30 % of their planned entries") != std::string::npos);
   s.density_factor = 1;
   s.rate_factor = 0.5;
   s.staleness = {live(0x11, 3), live(0x22, 40)};
   BOOST_TEST(kind(s, 0.9, 0, 0) == "slow_peer");
-  BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("those of 22000000 40.0") != std::string::npos);
+  BOOST_TEST(limit_of(s, 0.9, {}, 0, 10, 0).text.find("those of 22000000 40.0") != std::string::npos);
   s.unlike = true;
-  BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("Data of peers are unlike") != std::string::npos);
+  BOOST_TEST(limit_of(s, 0.9, {}, 0, 10, 0).text.find("Data of peers are unlike") != std::string::npos);
   BOOST_TEST(kind(training_with(0), 0.9, 0, 0) == "alone");
   for (const char* phase : {"finishing", "finished", "ended"}) {
     s.phase = phase;
@@ -181,8 +183,8 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
 BOOST_AUTO_TEST_CASE(what_limits_a_stage_is_named) {
   NodeStatus s = training_with(2);
   s.stage.stage = 2, s.stage.stages = 3;
-  const auto says = [&](double compute, const StageWaits& waits, const char* kind, const char* text) {
-    const Limit limit = limit_of(s, compute, 0, 0, 10, 0, waits);
+  const auto says = [&](double compute, const StepWaits& waits, const char* kind, const char* text) {
+    const Limit limit = limit_of(s, compute, waits, 0, 10, 0);
     BOOST_TEST(limit.kind == kind);
     BOOST_TEST(limit.text.starts_with(text), limit.text);
     BOOST_TEST(limit.text.ends_with("."));
