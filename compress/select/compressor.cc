@@ -23,7 +23,7 @@ namespace rumor::compress {
 
 struct Compressor::Impl {
   const ParamLayout layout;
-  const CompressorOptions options;
+  CompressorOptions options;
   const ScanKernels& kernels;
   std::uint32_t entries;  // aimed at
   Serial serial;
@@ -32,6 +32,7 @@ struct Compressor::Impl {
   std::vector<Piece> pieces;
   std::vector<RankGroup> groups;
   std::vector<std::uint32_t> sent_by_tensor;
+  std::size_t unfinished = 0;  // entries of the last update, for which the residual has not faded yet
 
   Impl(const ParamLayout& the_layout, CompressorOptions the_options)
       : layout(the_layout),
@@ -68,11 +69,26 @@ struct Compressor::Impl {
   Result<void> choose_step(RankGroup& group);
   void emit(SparseUpdate& out);
   void clear(SparseUpdate& out);
+  void finish_update();
   void forget();
 };
 
+// Takes what was sent out of the residual and lets the rest fade: once for each update, whoever asks first.
+void Compressor::Impl::finish_update() {
+  const float kept = residual_kept(options.residual_decay, std::exchange(unfinished, 0), layout.params());
+  if (kept == 1) {
+    for (Piece& piece : pieces) take_sent(piece, residual.data());
+    return;
+  }
+  each_piece(pieces, *parallel, [&](Piece& piece) {
+    take_sent(piece, residual.data());
+    for (std::uint32_t i = piece.begin; i < piece.end; ++i) residual.data()[i] *= kept;
+  });
+}
+
 // Forgets the candidates that were found in a residual that is about to be replaced.
 void Compressor::Impl::forget() {
+  unfinished = 0;
   for (Piece& piece : pieces) piece.pending.clear();
   for (RankGroup& group : groups) group.forget();
 }
@@ -192,6 +208,7 @@ void Compressor::Impl::emit(SparseUpdate& out) {
     piece.out_from = total;
     total += piece.kept;
   }
+  unfinished = total;
   out.step = 0;
   out.tensor_step.clear();
   out.index.resize(total);  // its old content is overwritten
@@ -217,6 +234,7 @@ void Compressor::Impl::emit(SparseUpdate& out) {
 }
 
 void Compressor::Impl::clear(SparseUpdate& out) {
+  unfinished = 0;
   out.step = 0;
   out.index.clear();
   out.negative.clear();
@@ -231,6 +249,7 @@ Result<void> Compressor::Impl::absorb(ScanInput input, ChangeForm form, SparseUp
     group.want_extra();
   }
   input.residual = residual.data();
+  if (options.residual_decay > 0) finish_update();  // else the scan does it, in its own pass
   scan(input, form);
   Result<void> done = check_finite();
   if (done) done = choose(out);
@@ -245,6 +264,7 @@ Compressor::Compressor(const ParamLayout& layout, CompressorOptions options)
     : impl_(std::make_unique<Impl>(layout, options)) {
   RUMOR_CHECK(options.density > 0 && options.density <= 1);
   RUMOR_CHECK(options.grid_bits >= 0 && options.grid_bits <= 30);
+  RUMOR_CHECK(options.residual_decay >= 0 && options.residual_decay <= 1);
 }
 
 Compressor::~Compressor() = default;
@@ -289,7 +309,7 @@ Result<void> Compressor::absorb_nothing(SparseUpdate& out) { return impl_->absor
 
 void Compressor::add(std::span<const std::uint32_t> index, std::span<const float> change) {
   RUMOR_CHECK(index.size() == change.size());
-  for (Piece& piece : impl_->pieces) take_sent(piece, impl_->residual.data());
+  impl_->finish_update();
   for (std::size_t e = 0; e < index.size(); ++e) {
     RUMOR_CHECK(index[e] < impl_->residual.size());
     impl_->residual.data()[index[e]] += change[e];
@@ -333,12 +353,17 @@ void Compressor::set_entries(std::uint32_t entries) {
   impl_->entries = entries;
 }
 
+void Compressor::stop_decay() {
+  impl_->finish_update();
+  impl_->options.residual_decay = 0;
+}
+
 std::uint32_t Compressor::target_entries() const {
   return impl_->entries;
 }
 
 std::span<const float> Compressor::residual() const {
-  for (Piece& piece : impl_->pieces) take_sent(piece, impl_->residual.data());
+  impl_->finish_update();
   return impl_->residual;
 }
 

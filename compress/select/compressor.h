@@ -43,8 +43,16 @@ struct CompressorOptions {
   int grid_bits = 24;      // one grid unit is 2^-grid_bits
   Emit emit = Emit::threshold;
   Scope scope = Scope::global;
+  // Share of the residual that fades while as many entries are sent as there are parameters: after an update of k
+  // entries, all that stays is multiplied by 1 - residual_decay * k / parameters. 0: nothing fades.
+  double residual_decay = 0;
   const ScanKernels* kernels = nullptr;  // null: the fastest of this processor
 };
+
+// The factor of what stays in a residual, after an update of so many entries of `params` parameters.
+inline float residual_kept(double residual_decay, std::size_t entries, std::uint32_t params) {
+  return static_cast<float>(1 - residual_decay * static_cast<double>(entries) / params);
+}
 
 // Figures of the last update, for people and metrics.
 struct TensorStats {
@@ -62,7 +70,7 @@ struct CompressorStats {
 
 class Compressor {
  public:
-  // Copies the layout. Requires: density in (0, 1], grid_bits in [0, 30].
+  // Copies the layout. Requires: density in (0, 1], grid_bits in [0, 30], residual_decay in [0, 1].
   Compressor(const ParamLayout& layout, CompressorOptions options);
   ~Compressor();
 
@@ -87,7 +95,7 @@ class Compressor {
   Result<void> absorb_step(const StepRule& rule, std::span<const float> gradient, SparseUpdate& out);
 
   // residual[index[e]] += change[e], for changes of few parameters; they count from the next absorb() on. It first
-  // removes what the last update sent, so shrink() and withdraw() must not follow before the next absorb().
+  // finishes the last update, as residual() does, so shrink() and withdraw() must not follow before the next absorb().
   void add(std::span<const std::uint32_t> index, std::span<const float> change);
 
   // Takes the update of the last absorb() back and sends only its `entries` largest instead (Scope::tensor: that
@@ -108,10 +116,13 @@ class Compressor {
   void set_density(double density);
   // The same as a count. Requires: 1 <= entries <= layout.params().
   void set_entries(std::uint32_t entries);
+  // From the next update on: that one and those after it let nothing fade.
+  void stop_decay();
   // Entries of an update: density * parameters, rounded, at least 1.
   std::uint32_t target_entries() const;
 
-  // The changes not sent yet. Call it again after each absorb(): it first removes what the last update sent, in O(k).
+  // The changes not sent yet. Call it again after each absorb(): it first finishes the last update. The entries that
+  // were sent leave the residual, in O(k), and the rest fades, in O(params) where there is a decay.
   std::span<const float> residual() const;
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);

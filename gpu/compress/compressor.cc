@@ -91,10 +91,13 @@ Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
   return {};
 }
 
-void DeviceCompressor::take_sent() {
+// Takes what was sent out of the residual and lets the rest fade, as Compressor does.
+void DeviceCompressor::finish_update() {
+  const float kept = compress::residual_kept(options_.residual_decay, pending_count_, layout_.params());
   for (std::size_t r = 0; r < ranks_.size() && pending_count_ > 0; ++r)
     gpu_->table().take_sent(gpu_->device(), residual_.data(), pending_.data() + places_[r].first, places_[r].selected,
                          ranks_[r].step);
+  if (kept != 1) gpu_->table().model.scale(gpu_->device(), layout_.params(), kept, residual_.data());
   pending_count_ = 0;
 }
 
@@ -257,7 +260,7 @@ Result<void> DeviceCompressor::absorb(const ScanArgs& change, DeviceUpdate& out)
   compress::share_entries(ranks_, entries_, layout_.params());
   for (RankGroup& rank : ranks_) rank.want_extra();
   left_out_.forget();
-  take_sent();  // first: make_room() may reallocate pending_ and lose its contents
+  finish_update();  // first: make_room() may reallocate pending_ and lose its contents
   forget_update();
   if (Result<void> room = make_room(out); !room) return room;
   scan(change);
@@ -298,7 +301,7 @@ Result<void> DeviceCompressor::absorb_step(const StepRule& rule, const DeviceArr
 void DeviceCompressor::add(const DeviceArray<std::uint32_t>& index, const DeviceArray<float>& change,
                            std::uint32_t count) {
   RUMOR_CHECK(count <= index.size() && count <= change.size());
-  take_sent();
+  finish_update();
   gpu_->table().add_changes(gpu_->device(), residual_.data(), index.data(), change.data(), count);
 }
 
@@ -363,14 +366,14 @@ void DeviceCompressor::set_density(double density) {
 }
 
 Result<std::vector<float>> DeviceCompressor::residual() {
-  take_sent();
+  finish_update();
   std::vector<float> all(layout_.params());
   if (Result<void> read = residual_.read(all.data(), all.size()); !read) return read.error();
   return all;
 }
 
 const DeviceArray<float>& DeviceCompressor::residual_there() {
-  take_sent();
+  finish_update();
   return residual_;
 }
 

@@ -104,7 +104,7 @@ class DeviceCompressor {
   Result<void> make_room(DeviceUpdate& out);
   Result<void> absorb(const ScanArgs& change, DeviceUpdate& out);
   void scan(const ScanArgs& change);
-  void take_sent();
+  void finish_update();
   void forget_update();
   void select(std::size_t rank);
   Result<std::vector<Selection>> read_selections();

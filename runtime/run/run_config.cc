@@ -24,6 +24,9 @@ std::string RunConfig::warning() const {
            "that is early, such as 0.1";
   if (audit_share > 0 && (!records || segment == 0))
     return "audit.share does nothing without audit.record = true and segments (audit.segment), on all peers";
+  if (residual_decay > 0 && !fades())
+    return str("compress.residual_decay is of peers that broadcast; with exchange.mode = \"", mode,
+               "\" it does nothing");
   if (pipeline.stages > 1 && global_batch > 0)
     return str("optimizer.global_batch does nothing with pipeline.stages: each step of a stage has optimizer.batch = ",
                batch, " samples, however many peers there are");

@@ -118,6 +118,10 @@ struct RunConfig {
   // figures in compress/README.md. Not with a budget in bytes.
   bool follow_rate = false;
   compress::Emit emit = compress::Emit::threshold;
+  // (shared, where it counts) The share of the residual that fades while as many entries are sent as there are
+  // parameters; 0: nothing fades (compress/select/compressor.h). In a program's own loop nothing does.
+  double residual_decay = 0;
+  bool fades() const { return residual_decay > 0 && mode == "broadcast"; }
   int grid_bits = 24;  // (shared)
 
   // [pipeline]

@@ -21,6 +21,7 @@ bool counts(const RunKeyRow& key, const RunConfig& config) {
   if (key.name == "pipeline.exits") return config.pipeline.stages > 1 && !config.pipeline.exits.empty();
   if (key.name.starts_with("pipeline.")) return config.pipeline.stages > 1;
   if (key.name == "optimizer.global_batch") return config.global_batch > 0;
+  if (key.name == "compress.residual_decay") return config.fades();
   if (key.name == "data.resolution") return config.resolution.is_on();
   if (key.name == "data.tokens") return !config.data.tokens.empty();
   if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";

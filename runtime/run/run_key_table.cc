@@ -189,6 +189,9 @@ std::vector<RunKeyRow> compress_keys() {
           "size of an entry: that of the smallest chosen entry (threshold), or the mean of the chosen",
           {read_emit, [](const RunConfig& c) { return quoted(c.emit == compress::Emit::mean ? "mean" : "threshold"); },
         nullptr}),
+      row("compress.residual_decay", of_run,
+          "share of the residual that fades while as many entries are sent as there are parameters; 0: nothing does",
+          real(0, 1, FIELD(residual_decay))),
       row("compress.grid_bits", of_run, "weights are multiples of 2 to the minus this",
           whole(8, 30, FIELD(grid_bits))),
   };

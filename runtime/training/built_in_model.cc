@@ -26,7 +26,10 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
                     .model = {},
                     .optimizer = {},
                     .sampler = {},
-                    .compressor = {.grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope}};
+                    .compressor = {.grid_bits = config.grid_bits,
+                                   .emit = config.emit,
+                                   .scope = config.scope,
+                                   .residual_decay = config.fades() ? config.residual_decay : 0}};
   data->describe(made.config);
   made.config.sizes = config.resolution.sizes();
   auto model = models::make_model(made.config);

@@ -23,7 +23,8 @@ BOOST_AUTO_TEST_CASE(runs_of_updates_are_those_of_the_cpu) {
     const ParamLayout layout = compress::random_layout(prng, 6, most);
     const double densities[] = {1e-4, 1e-3, 0.01, 0.1, 1.0};
     CompressorOptions options{.density = densities[prng.below(5)],
-                              .emit = seed % 3 == 0 ? compress::Emit::mean : compress::Emit::threshold};
+                              .emit = seed % 3 == 0 ? compress::Emit::mean : compress::Emit::threshold,
+                              .residual_decay = seed % 2 == 0 ? 0.5 : 0};
     CompressorPair pair(seed, layout, options);
     for (int step = 0; step < 8; ++step) {
       BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), step == 5 ? 1e-2f : 1e-4f), step % 3 == 2));
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(steps_of_optimizers_are_those_of_the_cpu) {
   for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision"}) {
     const compress::Scope scope = prng.chance(1, 2) ? compress::Scope::global : compress::Scope::tensor;
     const ParamLayout layout = compress::layout_of({8'200, 5, 9'003});
-    CompressorPair pair(prng.below(9), layout, {.density = 0.02, .scope = scope});
+    CompressorPair pair(prng.below(9), layout, {.density = 0.02, .scope = scope, .residual_decay = 0.9});
     const std::unique_ptr<models::Optimizer> optimizer =
         models::make_optimizer({.kind = kind}, layout.params()).value();
     const std::vector<float> weights = noise(prng, layout.params(), 1e-2f);

@@ -94,6 +94,28 @@ BOOST_AUTO_TEST_CASE(what_was_sent_and_what_is_kept_is_what_was_learned) {
   }
 }
 
+// Once for each update, by its entries; nothing where none was sent.
+BOOST_AUTO_TEST_CASE(what_stays_fades_by_what_was_sent) {
+  const ParamLayout layout = layout_of({4, 4});
+  const std::vector<float> delta{0.5f, -0.25f, 0.125f, 0.0625f, 0, 0, 0, 0}, nothing(8, 0.0f);
+  SparseUpdate out;
+  for (const bool looks : {false, true}) {
+    Compressor compressor(layout, {.density = 2.0 / 8, .emit = Emit::mean, .residual_decay = 0.5});
+    BOOST_TEST_REQUIRE(compressor.absorb(delta, out).ok());  // of 0.375 each
+    if (looks) BOOST_TEST(compressor.residual()[2] == 0.125f * 0.875f);
+    if (looks) BOOST_TEST(compressor.residual()[0] == 0.125f * 0.875f);
+    BOOST_TEST_REQUIRE(compressor.absorb(nothing, out).ok());
+    compressor.withdraw(out);
+    BOOST_TEST(compressor.residual()[2] == 0.125f * 0.875f);
+    BOOST_TEST_REQUIRE(compressor.absorb(nothing, out).ok());
+    compressor.shrink(1, out);
+    BOOST_TEST(compressor.residual()[3] == 0.0625f * 0.875f * 0.9375f);
+    compressor.stop_decay();
+    BOOST_TEST_REQUIRE(compressor.absorb(nothing, out).ok());
+    BOOST_TEST(compressor.residual()[3] == 0.0625f * 0.875f * 0.9375f);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_step_is_the_threshold_or_the_mean_on_the_grid) {
   const ParamLayout layout = layout_of({8});
   const std::vector<float> delta{0.5f, -0.25f, 0.125f, 0, 0, 0.1f, 0, -0.01f};

@@ -277,6 +277,21 @@ BOOST_AUTO_TEST_CASE(keys_of_a_pipeline_count_where_there_are_stages) {
   BOOST_TEST(contains(error_of("[pipeline]\nstages = 0\n"), "pipeline.stages wants a whole number from 1"));
 }
 
+// The decay is a part of runs whose residual fades, so that audits know it.
+BOOST_AUTO_TEST_CASE(the_decay_of_a_residual_counts_where_there_is_one) {
+  const ParamLayout layout = test::small_layout();
+  for (const bool broadcasts : {true, false}) {
+    const auto plain = parse_run_config(broadcasts ? "" : "[exchange]\nmode = \"average\"\n", "run.toml").value();
+    for (const bool fades : {true, false}) {
+      RunConfig set = plain;
+      BOOST_REQUIRE(override_run_config(set, fades ? "compress.residual_decay=0.3" : "compress.residual_decay=0").ok());
+      BOOST_TEST((run_id(set, layout) != run_id(plain, layout)) == (broadcasts && fades));
+      const bool warns = contains(set.warning(), "compress.residual_decay is of peers that broadcast");
+      BOOST_TEST(warns == (fades && !broadcasts));
+    }
+  }
+}
+
 // Keys of adapters and the base that they belong to count where there are adapters.
 BOOST_AUTO_TEST_CASE(adapters_and_their_base_are_part_of_the_run) {
   const ParamLayout layout = test::small_layout();
