@@ -263,8 +263,8 @@ def shared_weights_are_shown_and_training_goes_on(folder):
         assert apart < 0.2 * (own[0] - own[1]).abs().mean(), (apart, (own[0] - own[1]).abs().mean())
         raises(rumor.RumorError, 'shared weights', swarms[0].step)
         models[0].weight.data.zero_()  # dropped
-    for me in range(2):
-        assert (models[me].weight - own[me]).abs().max() < 0.01, me
+    for me in range(2):  # but for updates that came meanwhile
+        assert (models[me].weight - own[me]).abs().mean() < 0.01 < 0.05 < own[me].abs().mean(), me
     loss, _ = train(models[0], optimizers[0], batch, 400, swarms[0])
     assert loss < 0.9, loss
     for swarm in swarms:
