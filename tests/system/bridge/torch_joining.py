@@ -1,4 +1,5 @@
 """Who may join whom: peers of one run are alike, or are told in what they are not, or take the run's weights."""
+import os
 import threading
 import time
 import warnings
@@ -124,8 +125,8 @@ def a_cell_that_was_stopped_runs_again(folder):
     port = f'127.0.0.1:{free_port()}'
     model, join = _peer_of(1, state=folder, listen=port, weights='swarm')
     former = join()
-    train(model, torch.optim.SGD(model.parameters(), 0.05), _batch, 100, former)
-    time.sleep(0.5)
+    while not os.path.exists(os.path.join(folder, 'checkpoint.1')):
+        train(model, torch.optim.SGD(model.parameters(), 0.05), _batch, 10, former)
     raises(rumor.RumorError, 'address already in use', lambda: rumor.join('another', nn.Linear(2, 2), listen=port,
                                                                           options=FAST))
     for same_model in (False, True):
@@ -135,7 +136,7 @@ def a_cell_that_was_stopped_runs_again(folder):
             warnings.simplefilter('always')
             swarm = join()
         assert ['has not left; it ends now' in str(one.message) for one in caught] == [True], caught
-        assert not former.step() and swarm.status()['samples'] > 50, swarm.status()
+        assert not former.step() and swarm.status()['samples'] > 0, swarm.status()
         former = swarm
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
