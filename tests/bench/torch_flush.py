@@ -11,6 +11,7 @@ Usage: torch_flush.py [--seeds N] [--text FILE] LIBRARY PACKAGE
        An MLP of 22,000 parameters on Fashion-MNIST, or with FILE a transformer of 34,000 on its bytes.
 """
 import argparse
+import copy
 import json
 import os
 import pathlib
@@ -19,62 +20,27 @@ import sys
 import time
 
 from torch_overhead import torch  # which ends here without PyTorch
-from torch_speed import gpt
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'system'))
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'system' / 'bridge'))
 from peers import free_ports  # noqa: E402
-from torch_data import fashion  # noqa: E402
+import rival_tasks  # noqa: E402
 
 nn = torch.nn
 PAUSE = 0.002  # seconds after each step: loops of single milliseconds are none that people run
 
 
-class Pictures:
-    rows = 16
+class Pictures(rival_tasks.Pictures):
+    batch, test_rows = 16, 10000
     runs = [(2, steps, density) for density in (0.001, 0.02) for steps in (150, 400, 1200)]
 
-    def __init__(self, _):
-        self.images, self.labels = fashion('train')
-        self.test = fashion('t10k')
-
     def net(self):
-        return nn.Sequential(nn.Linear(784, 28), nn.ReLU(), nn.Linear(28, 10))
-
-    def loss(self, net, rows):
-        rows = torch.randint(0, len(self.images), (rows,))
-        return nn.functional.cross_entropy(net(self.images[rows]), self.labels[rows])
-
-    def test_loss(self, net):
-        return nn.functional.cross_entropy(net(self.test[0]), self.test[1])
+        return nn.Sequential(nn.Linear(784, self.width), nn.ReLU(), nn.Linear(self.width, 10))
 
 
-class Text:
-    rows, context = 16, 32
+class Text(rival_tasks.Text):
+    batch, test_rows, context, shape = 16, 512, 32, (2, 4, 32)
     runs = [(peers, steps, density) for peers, steps in ((2, 300), (2, 1000), (4, 150)) for density in (0.001, 'auto')]
-
-    def __init__(self, path):
-        self.bytes = torch.frombuffer(bytearray(pathlib.Path(path).read_bytes()), dtype=torch.uint8).long()
-        self.trained = len(self.bytes) * 9 // 10
-
-    def net(self):
-        net = gpt(2, 4, 32, self.context)(nn)
-        for name, parameter in net.named_parameters():  # as GPT-2 begins
-            if parameter.dim() == 2:
-                nn.init.normal_(parameter, std=0.02)
-            elif name.endswith('bias'):
-                nn.init.zeros_(parameter)
-        return net
-
-    def _loss(self, net, begins):
-        rows = self.bytes[begins[:, None] + torch.arange(self.context + 1)]
-        return nn.functional.cross_entropy(net(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
-
-    def loss(self, net, rows):
-        return self._loss(net, torch.randint(0, self.trained - self.context, (rows,)))
-
-    def test_loss(self, net):
-        return self._loss(net, torch.linspace(self.trained, len(self.bytes) - self.context - 2, 512).long())
 
 
 def join(task, count, steps, density, seed):
@@ -86,12 +52,12 @@ def join(task, count, steps, density, seed):
         torch.manual_seed(seed)
         nets.append(task.net())
         swarms.append(rumor.join('flush', nets[-1], listen=addresses[me], seeds=addresses[:me], density=density,
-                                 batch_size=task.rows, options={'steps': steps * count, 'quiet': True}))
+                                 batch_size=task.batch, options={'steps': steps * count, 'quiet': True}))
     return nets, [torch.optim.AdamW(net.parameters(), 0.003) for net in nets], swarms
 
 
-def step(task, net, optimizer, rows):
-    loss = task.loss(net, rows)
+def step(task, net, optimizer):
+    loss = task.loss(net)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -99,13 +65,14 @@ def step(task, net, optimizer, rows):
 
 
 def alone(task, count, steps, seed):
+    task = copy.copy(task)
+    task.batch *= count
     torch.manual_seed(seed)
     net = task.net()
     optimizer = torch.optim.AdamW(net.parameters(), 0.003)
     for _ in range(steps):
-        step(task, net, optimizer, count * task.rows)
-    with torch.no_grad():
-        return task.test_loss(net).item()
+        step(task, net, optimizer)
+    return task.test_loss(net)
 
 
 def run(task, count, steps, density, seed):
@@ -113,16 +80,15 @@ def run(task, count, steps, density, seed):
     torch.manual_seed(100 + seed)
     for _ in range(steps):
         for net, optimizer, swarm in zip(nets, optimizers, swarms):
-            swarm.step(loss=step(task, net, optimizer, task.rows))
+            swarm.step(loss=step(task, net, optimizer))
             time.sleep(PAUSE)
     planned = swarms[0].status()['compression']['target_density']
-    with torch.no_grad():
-        own = [task.test_loss(net).item() for net in nets]
-        with swarms[0].shared_weights():
-            shared = task.test_loss(nets[0]).item()
-        for left in [swarm.leave_in_background(60) for swarm in swarms]:
-            left.result()
-        after = [task.test_loss(net).item() for net in nets]
+    own = [task.test_loss(net) for net in nets]
+    with swarms[0].shared_weights():
+        shared = task.test_loss(nets[0])
+    for left in [swarm.leave_in_background(60) for swarm in swarms]:
+        left.result()
+    after = [task.test_loss(net) for net in nets]
     assert len({swarm.status()['digest'] for swarm in swarms}) == 1 and len(set(after)) == 1, 'the peers differ'
     sent = statistics.mean(swarm.status()['traffic']['sent_bytes'] for swarm in swarms)
     return {'density': planned, 'own': statistics.mean(own), 'shared': shared, 'after': after[0], 'sent': sent,
@@ -139,7 +105,8 @@ def main():
     os.environ['RUMOR_LIBRARY'] = options.library
     sys.path.insert(0, options.package)
     torch.set_num_threads(1)
-    task = Text(options.text) if options.text else Pictures(None)
+    options.width = 28  # of the MLP's hidden layer
+    task = Text(options) if options.text else Pictures(options)
     for count, steps, density in task.runs:
         runs = [run(task, count, steps, density, seed) for seed in range(1, options.seeds + 1)]
         print(json.dumps({'peers': count, 'steps': steps,
