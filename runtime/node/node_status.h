@@ -22,6 +22,7 @@ struct TrainingFigures {
   bool observes = false;  // it takes no steps, so it has a loss only where it evaluates
   std::uint64_t steps = 0;
   std::uint64_t steps_held = 0;  // steps without an update of their own, since the peer was ahead of the network
+  std::uint64_t changes_undone = 0;  // of an outside loop, since they were not finite numbers or far too large
   std::uint64_t own_updates() const { return steps - steps_held; }
   double train_loss = 0;                 // moving average over own batches
   std::optional<double> loss, accuracy;  // of the last evaluation, on the test set
@@ -54,6 +55,9 @@ inline constexpr FigureRow<TrainingFigures> training_rows[] = {
         .counter("rumor_steps_total", "Training steps of this peer."),
     figure<&TrainingFigures::steps_held>("steps_held").shown("without an update", Form::fault)
         .counter("rumor_steps_held_total", "Steps without an update of their own: the peer was ahead of the network."),
+    figure<&TrainingFigures::changes_undone>("changes_undone").shown("changes undone", Form::fault)
+        .counter("rumor_changes_undone_total",
+                 "Changes by a program's loop that were undone: not finite numbers, or far too large."),
     figure<&TrainingFigures::seconds_waited>("seconds_waited").shown("waited", Form::seconds)
         .counter("rumor_training_waited_seconds_total", "Time that training waited for others, as the run file asks."),
     figure<&TrainingFigures::seconds_waited_links>("seconds_waited_links").shown("waited for links", Form::seconds)

@@ -113,6 +113,7 @@ void Outgoing::count(const StepResult& result) {
   if (result.samples > 0) figures.train_loss = before == 0 ? result.loss : before + (result.loss - before) * 0.02;
   ++figures.steps;
   if (result.held) ++figures.steps_held;
+  if (result.undone) ++figures.changes_undone;
   samples_held_ += result.samples;
 }
 

@@ -42,6 +42,7 @@ struct StepPlan {
 
 struct StepResult {
   bool held = false;  // there is no update: the plan held it back, or the own model has not drifted
+  bool undone = false;  // held, too: an outside loop's change was not finite or far too large
   compress::SparseUpdate update;
   Bytes payload;  // the canonical encoding of `update`
   // Positions whose entries wait because their weights are near the end of the grid (compress/select/range_guard.h).

@@ -38,6 +38,7 @@ class Text:
     Rows of 64 bytes; the last tenth of the file is held out, and 32 rows spread over it are the test: nats a byte."""
     batch, test_rows, context, evaluate_every, alone_steps = 8, 32, 64, 10, 10
     optimizer = torch.optim.Adam
+    shape = 6, 6, 384  # layers, heads, width
 
     def __init__(self, job):
         self.name = f'GPT 6 x 384 on {pathlib.Path(job.text).name}'
@@ -49,7 +50,7 @@ class Text:
         self.test = self.trained + torch.arange(self.test_rows) * (held_out // self.test_rows)
 
     def net(self):
-        net = gpt(6, 6, 384, self.context)(nn)
+        net = gpt(*self.shape, self.context)(nn)
         for name, parameter in net.named_parameters():  # as GPT-2 begins
             if parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.02)

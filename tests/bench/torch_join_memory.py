@@ -6,18 +6,21 @@ are in sizes of the weights in float32, without the model's own and its gradient
 process held during join() (Linux: VmHWM since clear_refs), "joined" what it holds after it, "trained" after 20 steps.
 Then both leave at the same time, so each sends what it has learned and takes what the other sends: "leaving" is the
 most that the second one held during leave(), "left" what it holds afterwards. All are of resident memory; joined,
-trained and left after malloc_trim.
+trained and left after malloc_trim. Below them: the seconds that each took for leave(), the longest time between two
+lines of progress meanwhile, and whether both have equal digests (else the program fails).
 
 Usage: torch_join_memory.py [--models a,b] [--state] LIBRARY PACKAGE
 """
 import argparse
 import json
+import logging
 import os
 import pathlib
 import select
 import subprocess
 import sys
 import tempfile
+import time
 
 from torch_overhead import KNOWN, memory, torch  # which ends here without PyTorch
 
@@ -48,16 +51,40 @@ def train(name, net, optimizer, batch, swarm):
     return swarm is None or swarm.step()
 
 
+class Lines(logging.Handler):
+    """Remembers when the peer says something, and the last that it says of what it sends at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.times, self.last = [], ''
+        logging.getLogger('rumor').addHandler(self)
+        logging.getLogger('rumor').setLevel(logging.INFO)
+
+    def emit(self, record):
+        self.times.append(time.monotonic())
+        if 'sends what' in record.getMessage():
+            self.last = record.getMessage()
+
+
+def leave(swarm):
+    """Leaves. Returns what is to be told of it."""
+    lines, begin = Lines(), time.monotonic()
+    swarm.leave(60)
+    times = [begin, *lines.times, time.monotonic()]
+    return {'seconds': times[-1] - begin, 'gap': max(b - a for a, b in zip(times, times[1:])), 'last': lines.last,
+            'digest': swarm.status()['digest']}
+
+
 def first(name):
     import rumor
     parts = make(name, 1)
-    swarm = rumor.join('memory', parts[0], listen=LISTEN, density=0.001, options={'quiet': True})
+    swarm = rumor.join('memory', parts[0], listen=LISTEN, density=0.001)
     for _ in range(5):
         train(name, *parts, swarm)
     print('trained', flush=True)
     while not select.select([sys.stdin], [], [], 0)[0]:  # closed when it shall leave
         train(name, *parts, swarm)
-    swarm.leave(60)
+    print(json.dumps(leave(swarm)), flush=True)
 
 
 def joiner(name, state):
@@ -66,8 +93,7 @@ def joiner(name, state):
     train(name, *parts, None)  # the memory of a step is not the swarm's
     before = memory()
     peak(begin=True)
-    swarm = rumor.join('memory', parts[0], seeds=[LISTEN], weights='swarm', density=0.001, state=state or None,
-                       options={'quiet': True})
+    swarm = rumor.join('memory', parts[0], seeds=[LISTEN], weights='swarm', density=0.001, state=state or None)
     held = {'joining': peak(), 'joined': memory()}
     for _ in range(20):
         train(name, *parts, swarm)
@@ -75,10 +101,10 @@ def joiner(name, state):
     print('trained', flush=True)
     sys.stdin.read()  # the other one leaves now
     peak(begin=True)
-    swarm.leave(60)
+    told = leave(swarm)
     held |= {'leaving': peak(), 'left': memory()}
     unit = 4 * sum(p.numel() for p in parts[0].parameters())
-    print(json.dumps({'model': name, 'params': unit // 4,
+    print(json.dumps({**told, 'model': name, 'params': unit // 4,
                       **{when: (held[when] - before) / unit for when in held}}), flush=True)
 
 
@@ -94,7 +120,7 @@ def measure(options, name):
                 assert peers[-1].stdout.readline() == 'trained\n', peers[-1].wait()
             for one in peers:
                 one.stdin.close()
-            told = json.loads(peers[-1].stdout.readline())
+            other, told = [json.loads(one.stdout.readline()) for one in peers]
         finally:
             for one in peers:
                 one.kill()
@@ -102,6 +128,9 @@ def measure(options, name):
     print(f'{told["model"]:>12}  {told["params"] / 1e6:6.1f} M parameters  ' +
           '  '.join(f'{when} {told[when]:.2f}' for when in ('joining', 'joined', 'trained', 'leaving', 'left')),
           flush=True)
+    assert told['digest'] == other['digest'], 'the peers have other weights'
+    print(f'{"":>12}  leave() took {other["seconds"]:.1f} s and {told["seconds"]:.1f} s, a line of progress after '
+          f'{max(told["gap"], other["gap"]):.1f} s at the latest ("{told["last"]}"), digests equal', flush=True)
 
 
 def main():

@@ -94,6 +94,10 @@ def files(tmp):
     with open(junk, 'wb') as file:
         file.write(b'\xff' * 100)
     check('a safetensors file of junk', run('stats', junk), 1, 'junk.safetensors')
+    for name, head in (('new.pt', b'PK\3\4'), ('old.pt', b'\x80\2')):
+        with open(os.path.join(tmp, name), 'wb') as file:
+            file.write(head + b'\x80' * 100)
+        check('a file of torch.save()', run('stats', os.path.join(tmp, name)), 1, name, 'safetensors.torch.save_file')
     data = os.path.join(tmp, 'data')
     os.mkdir(data)
     check('a data set that is not there', run('sim', 'fashion-mlp', '--set', f'data.path={data}'), 1, data)

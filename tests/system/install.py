@@ -135,6 +135,18 @@ def check_pkg_config(root, prefix):
     assert said.split() == call('pkg-config', '--modversion', 'rumor', env=env).split(), said
 
 
+def check_pip(folder):
+    """`pip install runtime/bridge/python`, where there is no library, ends with what to do instead. As pip calls Meson
+    there."""
+    tree = os.path.join(folder, 'pip')
+    shutil.copytree(os.path.join(SOURCE, 'runtime', 'bridge', 'python'), tree)
+    with open(os.path.join(tree, 'pyproject.toml'), encoding='utf-8') as file:
+        options = re.findall(r'"(-D[^"]*)"', file.read())
+    said = subprocess.run(['meson', 'setup', *options, tree, os.path.join(tree, 'build')], capture_output=True,
+                          text=True, check=False)
+    assert said.returncode != 0 and 'run tools/wheel' in said.stdout and '-Dpython=true' in options, said
+
+
 def check_unit(prefix):
     path = os.path.join(prefix, 'lib/systemd/system/rumor@.service')
     with open(path, encoding='utf-8') as file:
@@ -223,6 +235,7 @@ def main():
     peers.RUMOR, build = map(os.path.abspath, sys.argv[1:])
     check_reference()
     with tempfile.TemporaryDirectory(prefix='rumor-install-') as folder:
+        check_pip(folder)
         check_notify(folder)
         check_slurm(folder)
         prefix = install(build, os.path.join(folder, 'root'))

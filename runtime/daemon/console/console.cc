@@ -100,8 +100,9 @@ void Console::progress(const NodeStatus& s, double seconds) {
   last_received_ = s.traffic.received_bytes;
   last_samples_ = s.samples;
   next_at_ = seconds + (terminal_ && !muted_ ? 0.5 : 5.0);
-  // A run of another program's training loop may have no end that is known.
-  const std::string planned = s.samples_planned < samples_unbounded ? str("/", s.samples_planned) : "";
+  // A run of another program's training loop may have no end that is known, and has none any more when it leaves.
+  const bool has_end = s.samples_planned > 0 && s.samples_planned < samples_unbounded;
+  const std::string planned = has_end ? str("/", s.samples_planned) : "";
   std::string text = str(s.phase, "  ", s.samples, planned, " samples (", fixed(samples, 0),
                          "/s)");
   if (s.training.loss || !s.training.observes)

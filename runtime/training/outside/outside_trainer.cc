@@ -209,7 +209,7 @@ void OutsideTrainer::hand_out(const StepPlan& plan, StepResult& result) {
 
 // A change that is not finite, or no weight could hold: x becomes what it was before, and nothing is sent.
 void OutsideTrainer::undo(StepResult& result) {
-  result.held = true;
+  result.held = result.undone = true;
   take_back();
   if (++skipped_ == 1)
     warnings_.push_back("a step changed weights to values that are not finite numbers or far too large; the change was "

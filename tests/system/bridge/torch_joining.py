@@ -1,6 +1,8 @@
 """Who may join whom: peers of one run are alike, or are told in what they are not, or take the run's weights."""
+import os
 import threading
 import time
+import warnings
 
 import rumor
 import torch
@@ -118,6 +120,35 @@ def a_cell_that_runs_twice_goes_on(folder):
     raises(rumor.MismatchError, "weights='swarm'", join_own)
 
 
+def a_cell_that_was_stopped_runs_again(folder):
+    """Without leave(), as after Ctrl-C: the former peer has the directory, the address and perhaps the model."""
+    port = f'127.0.0.1:{free_port()}'
+    model, join = _peer_of(1, state=folder, listen=port, weights='swarm')
+    former = join()
+    while not os.path.exists(os.path.join(folder, 'checkpoint.1')):
+        train(model, torch.optim.SGD(model.parameters(), 0.05), _batch, 10, former)
+    raises(rumor.RumorError, 'address already in use', lambda: rumor.join('another', nn.Linear(2, 2), listen=port,
+                                                                          options=FAST))
+    for same_model in (False, True):
+        if not same_model:
+            model, join = _peer_of(2, state=folder, listen=port, weights='swarm')
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter('always')
+            swarm = join()
+        assert ['has not left; it ends now' in str(one.message) for one in caught] == [True], caught
+        assert not former.step() and swarm.status()['samples'] > 0, swarm.status()
+        former = swarm
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        elsewhere = rumor.join('elsewhere', model, options=FAST)  # one model is in one run
+    assert "the former peer of 'takes'" in str(caught[0].message), caught
+    assert not former.step() and elsewhere.step()
+    elsewhere.leave(0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        join().leave(0.1)
+
+
 def what_differs_from_a_state_directory_is_named(folder):
     model, join = _peer_of(1, state=folder)
     swarm = join()
@@ -145,5 +176,12 @@ def what_differs_is_named():
             raises(rumor.MismatchError, 'tensor 0.weight (33 x 16), tensor 0.bias (33)',
                    lambda weights=weights: rumor.join('takes', wider, seeds=port, density=0.1, weights=weights,
                                                       options=FAST))
+        turned = nn.Module()
+        for name, part in (('2', nn.Linear(32, 4)), ('0', nn.Linear(16, 32))):
+            turned.add_module(name, part)
+        raises(rumor.MismatchError, 'another order, in which this comes elsewhere: tensor 2.weight (4 x 32)',
+               lambda: rumor.join('takes', turned, seeds=port, density=0.1, options=FAST))
+        raises(rumor.MismatchError, 'another order, in which this comes elsewhere: tensor 2.weight (4 x 32)',
+               lambda: rumor.join('takes', turned, seeds=port, density=0.1, weights='swarm', options=FAST))
     raises(rumor.RumorError, 'connection refused', _peer_of(1, seeds=port, weights='swarm', wait=1)[1])
     raises(rumor.RumorError, 'wants own or swarm', _peer_of(1, weights='theirs')[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, Mapping, Sequence
 
+from .former import Place, end_former, note
 from .peer import Peer
 from .ranks import Ranks
 from .swarm import Swarm
@@ -61,17 +62,27 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     Messages go to logging.getLogger('rumor'): logging.basicConfig(level=logging.INFO) shows them all, by default only
     warnings appear. options={'messages': 'stderr'} prints them instead.
 
+    A peer of this process that has not left ends first, with a warning, if it trains the same model, or has the same
+    run and the same `state` or `listen`: a notebook's cell may be stopped and run again.
+
     Raises MismatchError if the others have another model or other initial weights, RumorError for other failures."""
     ranks = Ranks(model)
     told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
             'compress.density': None if density == 'auto' else density, 'until_samples': until_samples,
             'steps': until_samples and max(1, until_samples // max(1, batch_size * ranks.count)), 'weights': weights,
             'messages': 'events', **(options or {})}
+    place = Place(os.fspath(run), told['state'], listen)
+    end_former(place, model)
     peers: list[Peer] = []  # one, or none in a process that is not the first
     ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
     swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer, callbacks, own_buffers,
                   until_samples)
-    swarm._start(wait)
+    try:
+        swarm._start(wait)
+    except BaseException:  # Ctrl-C, too: the address and the directory are free at once
+        swarm.close()
+        raise
+    note(swarm, place)
     return swarm
 
 

@@ -42,6 +42,14 @@ class Swarm:
         self._twins = Twins(optimizer, self._trained)
         self._watch = Watch(model, self._locals)
 
+    def has_left(self) -> bool:
+        """leave() or close() was called."""
+        return self._left
+
+    def trains_any_of(self, parameters: set[int]) -> bool:
+        """Whether a parameter with one of these ids is trained here."""
+        return any(id(tensor) in parameters for tensor in self._trained)
+
     def _told(self, name: str, tensor: torch.Tensor, is_local: bool) -> Tensor:
         one = Tensor(name, tensor, is_local, ('cpu', 'cuda'))
         if self._peer is None:

@@ -20,6 +20,19 @@ BOOST_AUTO_TEST_CASE(names_at_most_three) {
   BOOST_TEST(against({}) == "");  // a peer that does not say
 }
 
+BOOST_AUTO_TEST_CASE(another_order_is_told) {
+  const std::vector<RunPart> ours = {{"the start", 1}, {"tensor a", 2}, {"tensor b", 3}, {"tensor c", 4}};
+  const auto against = [&](std::vector<std::uint32_t> theirs) { return unlike_parts(ours, theirs); };
+  BOOST_TEST(against({1, 3, 2, 4}) == "it has another order, in which this comes elsewhere: tensor a");
+  BOOST_TEST(against({9, 2, 4, 3}) ==
+             "it does not have what is here: the start; it has another order, in which this comes elsewhere: tensor b");
+  BOOST_TEST(against({9, 2, 8, 3, 4}) == "it does not have what is here: the start");
+  BOOST_TEST(against({4, 4, 4, 4}) == "it does not have what is here: the start, tensor a, tensor b");  // nonsense
+  BOOST_TEST(against({4, 4, 1, 2, 3}) == "it has another order, in which this comes elsewhere: the start");
+  BOOST_TEST(unlike_parts(std::vector<RunPart>{{"a", 1}, {"b", 1}}, std::vector<std::uint32_t>{1}) ==
+             "it has another order, in which this comes elsewhere: b");  // two of ours with one hash
+}
+
 BOOST_AUTO_TEST_CASE(parts_that_a_rejection_has_no_room_for_count_as_equal) {
   std::vector<RunPart> ours(limits::run_parts_max + 10);
   std::vector<std::uint32_t> theirs;

@@ -176,6 +176,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_no_number_is_undone) {
     loop.matrix[6] += 1;
     const StepResult result = loop.step(1, true);
     BOOST_TEST(result.held);
+    BOOST_TEST(result.undone);
     BOOST_TEST(result.samples == 0u);
     BOOST_TEST(loop.matrix == before, boost::test_tools::per_element());
   }
