@@ -35,6 +35,7 @@ struct AdapterConfig {
   double alpha = 8;
   std::vector<std::string> targets;  // names of projections, or their ends, as in PEFT; empty: as usual in the family
   std::shared_ptr<const FrozenBase> base;  // the frozen weights; null until they were read
+  std::string start;  // folder of adapters to begin with (models/weights/start_adapters.h); empty: as the seed says
 
   bool is_on() const { return kind != "none"; }
 };

@@ -96,8 +96,8 @@ def pytorch_model(torch):
 
 
 def loss_of(torch, model):
-    """On the rows that rumor evaluates: those of the last tenth, which are fewer than two lanes want, one after another.
-    The state goes on from row to row."""
+    """On the rows that rumor evaluates: those of the last tenth, one after another, too few for a second lane. The
+    state goes on from row to row."""
     text = TEXT.encode()
     held = torch.tensor(list(text[len(text) - len(text) // HELD_OUT:]))
     rows = torch.stack([held[at:at + CONTEXT + 1] for at in range(0, len(held) - CONTEXT, CONTEXT)])
