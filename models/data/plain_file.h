@@ -24,6 +24,8 @@ class PlainFile {
 
   // When it was opened.
   std::uint64_t size() const { return size_; }
+  // For mapping it; this object closes it.
+  int descriptor() const { return file_; }
   // Fills `out` with the bytes from `at` on. Errors: Errc::corrupt for a file that ends before, Errc::io with the
   // system's reason. They do not name the file.
   Result<void> read(std::uint64_t at, std::span<std::uint8_t> out) const;
