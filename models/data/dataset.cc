@@ -85,15 +85,17 @@ void DataSet::describe(ModelConfig& model) const {
   if (model.vocabulary < vocabulary || model.vocabulary - vocabulary > vocabulary / 16) model.vocabulary = vocabulary;
 }
 
+Batch DataSet::windows_of(const TokenArray& text, std::span<const std::uint32_t> rows, BatchMemory& memory) const {
+  const std::size_t wide = std::size_t{context} + 1;
+  memory.tokens.resize(rows.size() * wide);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    text.copy(std::uint64_t{rows[i]} * context, std::span(memory.tokens).subspan(i * wide, wide));
+  return {.rows = static_cast<std::uint32_t>(rows.size()), .tokens = memory.tokens};
+}
+
 Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory, std::uint32_t size) const {
   const auto count = static_cast<std::uint32_t>(rows.size());
-  if (vocabulary > 0) {
-    const std::size_t wide = std::size_t{context} + 1;
-    memory.tokens.resize(count * wide);
-    for (std::uint32_t i = 0; i < count; ++i)
-      train_tokens.copy(std::uint64_t{rows[i]} * context, std::span(memory.tokens).subspan(i * wide, wide));
-    return {.rows = count, .tokens = memory.tokens};
-  }
+  if (vocabulary > 0) return windows_of(train_tokens, rows, memory);
   const bool shrinks = size != 0 && size != height;
   LargeVector<float>& whole = shrinks ? memory.whole : memory.x;
   whole.resize(std::size_t{count} * inputs);
@@ -117,18 +119,22 @@ void DataSet::shrink(std::uint32_t count, std::uint32_t size, BatchMemory& memor
 Batch DataSet::test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const {
   RUMOR_CHECK(first <= test_rows() && count <= test_rows() - first);
   if (vocabulary > 0) {
-    const std::size_t wide = std::size_t{context} + 1;
-    const std::uint64_t rows = (test_tokens.size() - 1) / context;
-    memory.tokens.resize(count * wide);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint64_t row = (first + i) * rows / test_windows;
-      test_tokens.copy(row * context, std::span(memory.tokens).subspan(i * wide, wide));
-    }
-    return {.rows = count, .tokens = memory.tokens};
+    std::vector<std::uint32_t> rows(count);
+    for (std::uint32_t i = 0; i < count; ++i)
+      rows[i] = static_cast<std::uint32_t>(std::uint64_t{first + i} * held_out_rows() / test_windows);
+    return held_out_batch(rows, memory);
   }
   return {.x = std::span(test.x).subspan(std::size_t{first} * inputs, std::size_t{count} * inputs),
           .label = std::span(test.label).subspan(first, count),
           .rows = count};
+}
+
+std::uint32_t DataSet::held_out_rows() const {
+  return static_cast<std::uint32_t>((test_tokens.size() - 1) / context);
+}
+
+Batch DataSet::held_out_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const {
+  return windows_of(test_tokens, rows, memory);
 }
 
 std::uint32_t DataSet::evaluation_block() const {

@@ -112,6 +112,11 @@ struct DataSet {
   Batch train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory, std::uint32_t size = 0) const;
   // Test rows first, first + 1, ... Valid until `memory` changes. Requires: first + count <= test_rows().
   Batch test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const;
+  // Rows of the held-out text, some of which are the test rows: row r is its tokens from r * context on. Requires: a
+  // text.
+  std::uint32_t held_out_rows() const;
+  // These rows of the held-out text, in this order. Valid until `memory` changes.
+  Batch held_out_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const;
   // How many rows an evaluation may pass to a model at once, so that its activations stay small.
   std::uint32_t evaluation_block() const;
 
@@ -119,6 +124,7 @@ struct DataSet {
   void fill(std::uint32_t row, float* x) const;
 
  private:
+  Batch windows_of(const TokenArray& text, std::span<const std::uint32_t> rows, BatchMemory& memory) const;
   // memory.x: the pictures of memory.whole, shrunk.
   void shrink(std::uint32_t count, std::uint32_t size, BatchMemory& memory) const;
 };

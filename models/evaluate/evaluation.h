@@ -12,9 +12,11 @@
 
 namespace rumor::models {
 
-// Means over the first `rows_max` test rows. `evaluate`: one block of them.
+// Means over the first `rows_max` test rows, of a model without a state from row to row. `evaluate`: one block of them.
 Evaluation evaluate_on_test(const DataSet& data, std::uint32_t rows_max,
                             const std::function<Evaluation(const Batch&)>& evaluate);
+// The same for any model. One with a state carries it through the held-out text (models/evaluate/test_batches.h), and
+// its `rows_max` rows are spread over all of that.
 Evaluation evaluate_on_test(Model& model, const DataSet& data, std::span<const float> weights,
                             std::uint32_t rows_max);
 

@@ -168,7 +168,7 @@ void Gpt::run_back(const float* params, const TokenBatch& batch, const float* be
 
 std::size_t Gpt::memory_bytes() const {
   std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes();
-  bytes += head_memory_bytes() + projection_.memory_bytes();
+  bytes += own_memory_bytes() + projection_.memory_bytes();
   for (const Layer& layer : layers_)
     bytes += layer.norm_1.memory_bytes() + layer.norm_2.memory_bytes() + layer.attention.memory_bytes();
   return bytes;

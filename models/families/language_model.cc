@@ -68,13 +68,21 @@ void LanguageModel::predict(std::span<const float> params, const Batch& batch, s
   const TokenBatch tokens = tokens_of(params, batch);
   RUMOR_CHECK(out.size() == predictions(batch.rows));
   const Top top = run(params.data(), tokens, nullptr, state_at(batch, 0, state_floats()));
+  after_.resize(batch.rows * state_floats());
+  keep_state(tokens.batch, after_.data());
   head_.predict(parallel_, tokens, sizes_.width, sizes_.vocabulary, top.x, head_of(params), out.data());
+}
+
+void LanguageModel::state_after(std::span<float> state) const {
+  RUMOR_CHECK(state_floats() > 0 && state.size() == after_.size());
+  std::copy(after_.begin(), after_.end(), state.begin());
 }
 
 Evaluation LanguageModel::evaluate(std::span<const float> params, const Batch& batch) {
   RUMOR_CHECK(part().is_whole());
   const TokenBatch all = tokens_of(params, batch);
   constexpr long piece_rows = 8;
+  after_.resize(batch.rows * state_floats());
   double loss = 0;
   for (long row = 0; row < all.batch; row += piece_rows) {
     const TokenBatch piece{all.tokens + row * (all.context + 1), std::min(piece_rows, all.batch - row),
@@ -82,6 +90,7 @@ Evaluation LanguageModel::evaluate(std::span<const float> params, const Batch& b
     const Top top =
         run(params.data(), piece, nullptr, state_at(batch, static_cast<std::size_t>(row), state_floats()));
     loss += head_.loss(parallel_, piece, sizes_.width, sizes_.vocabulary, top.x, head_of(params), nullptr);
+    keep_state(piece.batch, after_.data() + static_cast<std::size_t>(row) * state_floats());
   }
   return {loss / static_cast<double>(all.rows()), std::nullopt};
 }

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "models/families/model.h"
 #include "models/layers/embedding.h"
+#include "runtime/base/memory_bytes.h"
 
 namespace rumor::models {
 
@@ -30,6 +32,7 @@ class LanguageModel : public Model {
                  std::span<float> below_change) override;
   // The loss alone. In pieces of a few rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  void state_after(std::span<float> state) const override;
   // Keeps all logits of the batch: pass few rows.
   void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
   std::size_t predictions(std::uint32_t rows) const override {
@@ -80,7 +83,8 @@ class LanguageModel : public Model {
   virtual void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
                         float* below_change) = 0;
 
-  std::size_t head_memory_bytes() const { return head_.memory_bytes(); }
+  // Memory of the head, and of the states that evaluate() and predict() leave.
+  std::size_t own_memory_bytes() const { return head_.memory_bytes() + capacity_bytes(after_); }
   Parallel* parallel() const { return parallel_; }
   // Null unless the model is frozen. A family that has adapters lets adapt() set them.
   Adapters* adapters() const { return adapters_; }
@@ -96,6 +100,7 @@ class LanguageModel : public Model {
   Parallel* parallel_ = nullptr;
   Adapters* adapters_ = nullptr;
   TokenHead head_;
+  std::vector<float> after_;  // of state_after()
 };
 
 }  // namespace rumor::models

@@ -205,7 +205,7 @@ void Llama::run_back(const float* params, const TokenBatch& batch, const float* 
 }
 
 std::size_t Llama::memory_bytes() const {
-  std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes() + head_memory_bytes() + linear_.memory_bytes();
+  std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes() + own_memory_bytes() + linear_.memory_bytes();
   bytes += rotary_.memory_bytes();
   for (const Layer& layer : layers_)
     bytes += layer.attention_norm.memory_bytes() + layer.feed_forward_norm.memory_bytes() +

@@ -183,7 +183,7 @@ void Lstm::add_embedding_gradient(float* gradient) const {
 std::size_t Lstm::memory_bytes() const {
   std::size_t bytes = capacity_bytes(distinct_, row_of_, embedded_, embedded_change_, below_, top_,
                                      top_change_, change_, lower_change_) +
-                      head_memory_bytes();
+                      own_memory_bytes();
   for (const LstmLayer& layer : layers_) bytes += layer.memory_bytes();
   return bytes;
 }

@@ -34,6 +34,10 @@ void Model::check_backward(std::uint32_t rows, std::span<const float> above_chan
   RUMOR_CHECK(below_change.size() == rows * border_floats().below);
 }
 
+void Model::state_after(std::span<float>) const {
+  RUMOR_CHECK(false);  // there is no state
+}
+
 void Model::predict_exit(std::span<float>) {
   RUMOR_CHECK(false);  // there is no exit
 }

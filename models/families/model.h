@@ -35,6 +35,7 @@ struct AdapterConfig {
   double alpha = 8;
   std::vector<std::string> targets;  // names of projections, or their ends, as in PEFT; empty: as usual in the family
   std::shared_ptr<const FrozenBase> base;  // the frozen weights; null until they were read
+  std::string start;  // folder of adapters to begin with (models/weights/start_adapters.h); empty: as the seed says
 
   bool is_on() const { return kind != "none"; }
 };
@@ -176,6 +177,9 @@ class Model {
   virtual void predict_exit(std::span<float> out);
   // Floats of the state that a row leaves to the row after it (Batch::state); 0: rows are independent.
   virtual std::size_t state_floats() const { return 0; }
+  // Writes the state after each row of the last evaluate() or predict(), which leave that of the batch as it was. [rows
+  // of that batch, state_floats()]. Requires: state_floats() > 0.
+  virtual void state_after(std::span<float> state) const;
   // Approximate count for a forward pass over `rows` rows. It decides how many threads are worth having.
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();

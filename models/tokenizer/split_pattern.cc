@@ -61,8 +61,9 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(text);
 }
 
-// The memory of one pass over a text.
-class Matcher {
+}  // namespace
+
+class SplitPattern::Matcher {
  public:
   explicit Matcher(const pcre2_code* code)
       : code_(code),
@@ -99,7 +100,7 @@ class Matcher {
   pcre2_jit_stack* stack_;
 };
 
-}  // namespace
+std::shared_ptr<SplitPattern::Matcher> SplitPattern::matcher() const { return std::make_shared<Matcher>(code_.get()); }
 
 Result<SplitPattern> SplitPattern::compile(const std::string& pattern) {
   if (pattern.size() > pattern_bytes_max) return cannot_split(str("has more than ", pattern_bytes_max, " bytes"));
@@ -119,9 +120,8 @@ Result<SplitPattern> SplitPattern::compile(const std::string& pattern) {
   return split;
 }
 
-Result<void> SplitPattern::split(std::string_view text,
-                                 const std::function<Result<void>(std::string_view piece)>& take) const {
-  Matcher matcher(code_.get());
+Result<void> SplitPattern::split(Matcher& matcher, std::string_view text,
+                                 const std::function<Result<void>(std::string_view piece)>& take) {
   std::size_t at = 0;
   while (at < text.size()) {
     const int found = matcher.next(text, at);

@@ -18,9 +18,10 @@ constexpr std::uint64_t progress_bytes = 1 << 20;
 
 Hash256 hash_of(const TokenizerParts& parts) {
   ByteWriter out;
-  out.text("rumor-tokenizer-1");
-  out.text(parts.pattern);
-  out.u8(static_cast<std::uint8_t>(parts.nfc));
+  out.text(parts.patterns.size() == 1 ? "rumor-tokenizer-1" : "rumor-tokenizer-2");
+  if (parts.patterns.size() != 1) out.varint(parts.patterns.size());
+  for (const std::string& pattern : parts.patterns) out.text(pattern);
+  out.u8(static_cast<std::uint8_t>(parts.form));
   out.u8(static_cast<std::uint8_t>(parts.whole_pieces));
   out.varint(parts.tokens.size());
   for (const std::string& token : parts.tokens) out.text(token);
@@ -43,11 +44,14 @@ Hash256 hash_of(const TokenizerParts& parts) {
 
 }  // namespace
 
-Tokenizer::Tokenizer(TokenizerParts parts, SplitPattern split)
-    : parts_(std::move(parts)), split_(std::move(split)), merger_(parts_.bytes, parts_.merges), hash_(hash_of(parts_)) {
+Tokenizer::Tokenizer(TokenizerParts parts, std::vector<SplitPattern> splits)
+    : parts_(std::move(parts)),
+      splits_(std::move(splits)),
+      merger_(parts_.bytes, parts_.merges),
+      hash_(hash_of(parts_)) {
   for (const AddedToken& token : parts_.added) {
     (token.normalized ? normalized_ : raw_).push_back(token);
-    if (token.normalized && parts_.nfc) normalized_.back().content = to_nfc(token.content);
+    if (token.normalized) normalized_.back().content = normalized(token.content, parts_.form);
   }
   for (const auto& [tokens, starts] : {std::pair{&raw_, &raw_starts_}, {&normalized_, &normalized_starts_}}) {
     for (const AddedToken& token : *tokens)
@@ -60,9 +64,13 @@ Tokenizer::Tokenizer(TokenizerParts parts, SplitPattern split)
 }
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(TokenizerParts parts) {
-  auto split = SplitPattern::compile(parts.pattern);
-  if (!split) return split.error();
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(parts), std::move(split).value()));
+  std::vector<SplitPattern> splits;
+  for (const std::string& pattern : parts.patterns) {
+    auto split = SplitPattern::compile(pattern);
+    if (!split) return split.error();
+    splits.push_back(std::move(split).value());
+  }
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(parts), std::move(splits)));
 }
 
 std::string_view Tokenizer::bytes_of(std::uint32_t token) const {
@@ -83,6 +91,10 @@ const AddedToken* Tokenizer::token_at(const Starts& starts, std::string_view tex
   return nullptr;
 }
 
+TokenEncoder::TokenEncoder(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {
+  for (const SplitPattern& split : tokenizer_->splits_) matchers_.push_back(split.matcher());
+}
+
 Result<void> TokenEncoder::encode(std::string_view text, std::vector<std::uint32_t>& tokens,
                                   const Progress& progress) {
   if (const std::size_t bad = first_invalid_utf8(text); bad < text.size())
@@ -91,9 +103,9 @@ Result<void> TokenEncoder::encode(std::string_view text, std::vector<std::uint32
   const Tokenizer& tokenizer = *tokenizer_;
   return cut(tokenizer.raw_starts_, text, tokens, [&](std::string_view raw) -> Result<void> {
     std::string composed;
-    if (tokenizer.parts_.nfc) raw = composed = to_nfc(raw);
+    if (tokenizer.parts_.form != NormalForm::none) raw = composed = normalized(raw, tokenizer.parts_.form);
     return cut(tokenizer.normalized_starts_, raw, tokens,
-               [&](std::string_view section) { return encode_section(section, tokens, progress); });
+               [&](std::string_view section) { return encode_section(section, 0, tokens, progress); });
   });
 }
 
@@ -116,9 +128,10 @@ Result<void> TokenEncoder::cut(const Tokenizer::Starts& starts, std::string_view
   return begin < text.size() ? section(text.substr(begin)) : Result<void>();
 }
 
-Result<void> TokenEncoder::encode_section(std::string_view text, std::vector<std::uint32_t>& tokens,
-                                          const Progress& progress) {
-  return tokenizer_->split_.split(text, [&](std::string_view piece) -> Result<void> {
+Result<void> TokenEncoder::encode_section(std::string_view text, std::size_t pattern,
+                                          std::vector<std::uint32_t>& tokens, const Progress& progress) {
+  return SplitPattern::split(*matchers_[pattern], text, [&](std::string_view piece) -> Result<void> {
+    if (pattern + 1 < matchers_.size()) return encode_section(piece, pattern + 1, tokens, progress);
     if (piece.size() >= UINT32_MAX) return Error{Errc::limit, "the text has a piece of over 4 GB; split it"};
     encode_piece(piece, tokens);
     done_ += piece.size();

@@ -3,8 +3,8 @@
 //
 // A text is encoded in this order, with the same result as tokenizers' encode(text, add_special_tokens=False):
 //   1. Added tokens, such as <|endoftext|>, are cut out where they stand, the longest at the leftmost place.
-//   2. The rest is brought into Unicode's normalization form C, if the file says so.
-//   3. A regular expression cuts it into pieces (models/tokenizer/split_pattern.h).
+//   2. The rest is brought into Unicode's normalization form C or KC, if the file says so.
+//   3. Regular expressions cut it into pieces, each the pieces of the one before (models/tokenizer/split_pattern.h).
 //   4. The bytes of each piece are merged (models/tokenizer/pair_merger.h).
 // Templates that put special tokens around a text, padding and truncation are left to who uses the tokens.
 //
@@ -23,6 +23,7 @@
 
 #include "models/tokenizer/pair_merger.h"
 #include "models/tokenizer/split_pattern.h"
+#include "models/tokenizer/unicode.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
@@ -42,8 +43,8 @@ struct TokenizerParts {
   std::vector<TokenMerge> merges;
   std::vector<AddedToken> added;
   std::array<std::uint32_t, 256> bytes{};  // the token of each byte
-  std::string pattern;                     // of the pre-tokenizer
-  bool nfc = false;                        // normalization form C
+  std::vector<std::string> patterns;       // of the pre-tokenizer, in order; at least one
+  NormalForm form = NormalForm::none;      // that the text is brought into
   bool whole_pieces = false;               // a piece that is a token is not made by merging (ignore_merges)
 };
 
@@ -65,14 +66,14 @@ class Tokenizer {
 
  private:
   friend class TokenEncoder;
-  explicit Tokenizer(TokenizerParts parts, SplitPattern split);
+  Tokenizer(TokenizerParts parts, std::vector<SplitPattern> splits);
 
   // Added tokens by their first byte, the longest first.
   using Starts = std::array<std::vector<const AddedToken*>, 256>;
   static const AddedToken* token_at(const Starts& starts, std::string_view text);
 
   TokenizerParts parts_;
-  SplitPattern split_;
+  std::vector<SplitPattern> splits_;  // of parts_.patterns
   PairMerger merger_;
   std::vector<AddedToken> raw_, normalized_;  // parts_.added, in the two passes
   Starts raw_starts_, normalized_starts_;
@@ -85,7 +86,7 @@ class TokenEncoder {
   // Called now and then with the number of bytes of the text that are encoded.
   using Progress = std::function<void(std::uint64_t bytes)>;
 
-  explicit TokenEncoder(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
+  explicit TokenEncoder(std::shared_ptr<const Tokenizer> tokenizer);
 
   // Appends the tokens of `text`. Errors: Errc::corrupt for bytes that are no UTF-8, with their offset; Errc::limit
   // for a pattern that takes too many steps.
@@ -96,10 +97,13 @@ class TokenEncoder {
 
   Result<void> cut(const Tokenizer::Starts& starts, std::string_view text, std::vector<std::uint32_t>& tokens,
                    const Section& section);
-  Result<void> encode_section(std::string_view text, std::vector<std::uint32_t>& tokens, const Progress& progress);
+  // Cuts by the pattern of this number and by those after it, then merges.
+  Result<void> encode_section(std::string_view text, std::size_t pattern, std::vector<std::uint32_t>& tokens,
+                              const Progress& progress);
   void encode_piece(std::string_view piece, std::vector<std::uint32_t>& tokens);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<std::shared_ptr<SplitPattern::Matcher>> matchers_;  // of each pattern
   PairMerger::Memory memory_;
   std::unordered_map<std::string, std::vector<std::uint32_t>> known_;
   std::string key_;

@@ -16,6 +16,8 @@ using nlohmann::json;
 // The ByteLevel pre-tokenizer has this pattern and does not write it down.
 constexpr const char* gpt2_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+// Steps of a Sequence: far above those of known files.
+constexpr std::size_t steps_max = 32;
 
 // A member, or null when there is none.
 const json& member(const json& object, const char* name) {
@@ -136,38 +138,40 @@ class TokenizerReader {
     return {};
   }
 
-  Result<void> read_byte_level(const json& step, bool with_pattern) const {
+  Result<void> read_byte_level(const json& step) {
     if (member(step, "type") != "ByteLevel") return unsupported(str("the pre-tokenizer ", shown(member(step, "type"))));
     if (member(step, "add_prefix_space") == true) return unsupported("a pre-tokenizer with add_prefix_space = true");
     const json& own = member(step, "use_regex");
-    if ((own.is_null() || own == true) == with_pattern) return {};
-    return unsupported(with_pattern ? "a ByteLevel pre-tokenizer without a pattern"
-                                    : "a Split before a ByteLevel pre-tokenizer with use_regex = true");
+    if (own.is_null() || own == true) parts_.patterns.emplace_back(gpt2_pattern);
+    if (parts_.patterns.empty()) return unsupported("a ByteLevel pre-tokenizer without a pattern");
+    return {};
   }
 
   Result<void> read_split(const json& step) {
+    if (member(step, "type") == "Digits") {
+      parts_.patterns.emplace_back(member(step, "individual_digits") == true ? "\\p{N}" : "\\p{N}+");
+      return {};
+    }
     if (member(step, "type") != "Split") return unsupported(str("the pre-tokenizer ", shown(member(step, "type"))));
     if (member(step, "behavior") != "Isolated")
       return unsupported(str("a Split with behavior = ", shown(member(step, "behavior"))));
     if (!is_off(member(step, "invert"))) return unsupported("a Split with invert = true");
     const json& pattern = member(member(step, "pattern"), "Regex");
     if (!pattern.is_string()) return unsupported(str("a Split by ", shown(member(step, "pattern"))));
-    parts_.pattern = pattern.get<std::string>();
+    parts_.patterns.push_back(pattern.get<std::string>());
     return {};
   }
 
   Result<void> read_pre_tokenizer() {
     const json& whole = member(root_, "pre_tokenizer");
     if (whole.is_null()) return unsupported("a file without a pre_tokenizer");
-    if (member(whole, "type") != "Sequence") {
-      parts_.pattern = gpt2_pattern;
-      return read_byte_level(whole, true);
-    }
+    if (member(whole, "type") != "Sequence") return read_byte_level(whole);
     const json& steps = member(whole, "pretokenizers");
-    if (!steps.is_array() || steps.size() != 2)
-      return unsupported("a Sequence of pre-tokenizers other than Split and ByteLevel");
-    if (auto split = read_split(steps[0]); !split) return split;
-    return read_byte_level(steps[1], false);
+    if (!steps.is_array() || steps.empty() || steps.size() > steps_max)
+      return unsupported(str("a Sequence without a list of 1 to ", steps_max, " pre-tokenizers"));
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i)
+      if (auto split = read_split(steps[i]); !split) return split;
+    return read_byte_level(steps.back());
   }
 
   Result<void> read_added() {
@@ -189,11 +193,23 @@ class TokenizerReader {
     return {};
   }
 
+  Result<void> read_normalizer(const json& normalizer) {
+    const json& type = member(normalizer, "type");
+    if (normalizer.is_null()) return {};
+    if (type == "NFC" || type == "NFKC") {
+      parts_.form = type == "NFC" ? NormalForm::nfc : NormalForm::nfkc;
+      return {};
+    }
+    const json& steps = member(normalizer, "normalizers");
+    if (type != "Sequence" || !steps.is_array()) return unsupported(str("the normalizer ", shown(type)));
+    if (steps.size() > 1) return unsupported("a Sequence of several normalizers");
+    if (steps.empty()) return {};
+    if (member(steps[0], "type") == "Sequence") return unsupported("a Sequence of normalizers within another");
+    return read_normalizer(steps[0]);
+  }
+
   Result<void> read_rest() {
-    const json& normalizer = member(root_, "normalizer");
-    parts_.nfc = member(normalizer, "type") == "NFC";
-    if (!normalizer.is_null() && !parts_.nfc)
-      return unsupported(str("the normalizer ", shown(member(normalizer, "type"))));
+    if (auto read = read_normalizer(member(root_, "normalizer")); !read) return read;
     const json& decoder = member(root_, "decoder");
     if (!decoder.is_null() && member(decoder, "type") != "ByteLevel")
       return unsupported(str("the decoder ", shown(member(decoder, "type"))));

@@ -1,8 +1,9 @@
 // Reads tokenizer.json, the file of Hugging Face's tokenizers, where it describes a byte-level byte-pair encoding.
 //
 //   model          type BPE; vocab and merges; ignore_merges. No dropout, prefixes, suffixes or byte fallback
-//   pre_tokenizer  ByteLevel with GPT-2's own pattern; or a Sequence of Split (Regex, Isolated) and ByteLevel
-//   normalizer     none, or NFC
+//   pre_tokenizer  ByteLevel with GPT-2's own pattern; or a Sequence of Split (Regex, Isolated) and Digits, and then
+//                  ByteLevel with its pattern or without
+//   normalizer     none, NFC or NFKC
 //   decoder        ByteLevel, or none
 //   added_tokens   without single_word, lstrip and rstrip
 // Everything else is refused by its name, since tokens would differ from those that the model was trained with. What

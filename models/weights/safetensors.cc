@@ -8,9 +8,10 @@
 #include <set>
 #include <tuple>
 
-#include "models/data/mapped_file.h"
+#include "models/data/plain_file.h"
 #include "models/weights/float_formats.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -201,14 +202,26 @@ bool is_of_torch_save(BytesView bytes) {
   return std::equal(zip.begin(), zip.end(), bytes.begin()) || std::equal(pickle.begin(), pickle.end(), bytes.begin());
 }
 
+// The size of the header and the header, as far as the file has them.
+Result<Bytes> front_of(const PlainFile& file) {
+  Bytes front(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), length_bytes)));
+  if (auto done = file.read(0, front); !done) return done.error();
+  if (front.size() < length_bytes) return front;
+  const std::uint64_t header_bytes = ByteReader(front).u64();
+  if (header_bytes > SafetensorsFile::header_bytes_max || header_bytes > file.size() - length_bytes) return front;
+  front.resize(length_bytes + static_cast<std::size_t>(header_bytes));
+  if (auto done = file.read(0, front); !done) return done.error();
+  return front;
+}
+
 }  // namespace
 
 std::uint64_t SafetensorsEntry::elements() const {
   return product(shape).value_or(0);
 }
 
-Result<SafetensorsFile> SafetensorsFile::parse_view(std::shared_ptr<const void> owner, BytesView bytes) {
-  if (bytes.size() < length_bytes) return damaged(bytes.size(), "it is shorter than the size of a header");
+Result<SafetensorsFile> SafetensorsFile::parse_header(BytesView bytes, std::uint64_t file_bytes) {
+  if (file_bytes < length_bytes) return damaged(bytes.size(), "it is shorter than the size of a header");
   const std::uint64_t header_bytes = ByteReader(bytes).u64();
   if (header_bytes > header_bytes_max && is_of_torch_save(bytes))
     return Error{Errc::corrupt, "this is a file of torch.save(), which only Python can read; write one with "
@@ -216,7 +229,7 @@ Result<SafetensorsFile> SafetensorsFile::parse_view(std::shared_ptr<const void> 
   if (header_bytes > header_bytes_max)
     return damaged(0, str("a header of ", header_bytes, " bytes is beyond the limit of ", header_bytes_max,
                           "; is it a safetensors file?"));
-  if (header_bytes > bytes.size() - length_bytes)
+  if (header_bytes > file_bytes - length_bytes)
     return damaged(0, str("a header of ", header_bytes, " bytes does not fit; the file is cut short"));
   const std::uint8_t* header = bytes.data() + length_bytes;
   HeaderHandler handler;
@@ -227,27 +240,28 @@ Result<SafetensorsFile> SafetensorsFile::parse_view(std::shared_ptr<const void> 
   file.data_at_ = length_bytes + header_bytes;
   file.entries_ = std::move(handler.entries);
   file.metadata_ = std::move(handler.metadata);
-  Result<void> covered = check_cover(file.entries_, file.data_at_, bytes.size() - file.data_at_);
+  Result<void> covered = check_cover(file.entries_, file.data_at_, file_bytes - file.data_at_);
   if (!covered) return covered.error();
   for (std::size_t i = 0; i < file.entries_.size(); ++i) file.by_name_.emplace(file.entries_[i].name, i);
-  file.owner_ = std::move(owner);
-  file.bytes_ = bytes;
   return file;
 }
 
 Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
-  auto owner = std::make_shared<const Bytes>(std::move(bytes));
-  const BytesView view = *owner;
-  return parse_view(std::move(owner), view);
+  auto file = parse_header(bytes, bytes.size());
+  if (file) file->bytes_ = std::make_shared<const Bytes>(std::move(bytes));
+  return file;
 }
 
 Result<SafetensorsFile> SafetensorsFile::read(const std::string& path) {
-  auto mapped = MappedFile::open(path);
-  if (!mapped && mapped.error().code == Errc::not_found)
+  auto opened = PlainFile::open(path);
+  if (!opened && opened.error().code == Errc::not_found)
     return Error{Errc::not_found, str("there is no file ", path)};
-  if (!mapped) return mapped.error();
-  Result<SafetensorsFile> file = parse_view(*mapped, (*mapped)->bytes());
+  if (!opened) return opened.error();
+  const auto front = front_of(**opened);
+  if (!front) return Error{front.error().code, str(path, ": ", front.error().text)};
+  Result<SafetensorsFile> file = parse_header(*front, (*opened)->size());
   if (!file) return Error{file.error().code, str(path, ": ", file.error().text)};
+  file->file_ = std::move(*opened);
   return file;
 }
 
@@ -256,9 +270,23 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
   return at == by_name_.end() ? nullptr : &entries_[at->second];
 }
 
-BytesView SafetensorsFile::data(const SafetensorsEntry& entry) const {
-  return bytes_.subspan(static_cast<std::size_t>(data_at_ + entry.begin),
-                                   static_cast<std::size_t>(entry.end - entry.begin));
+Result<void> SafetensorsFile::read(const SafetensorsEntry& entry, std::uint64_t first,
+                                   std::span<std::uint8_t> out) const {
+  RUMOR_CHECK(first <= entry.end - entry.begin && out.size() <= entry.end - entry.begin - first);
+  const std::uint64_t at = data_at_ + entry.begin + first;
+  if (file_ == nullptr) {
+    std::copy_n(bytes_->begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
+    return {};
+  }
+  if (auto done = file_->read(at, out); !done)
+    return Error{done.error().code, str("tensor ", entry.name, ": ", done.error().text)};
+  return {};
+}
+
+Result<Bytes> SafetensorsFile::all_of(const SafetensorsEntry& entry) const {
+  Bytes bytes(static_cast<std::size_t>(entry.end - entry.begin));
+  if (auto done = read(entry, 0, bytes); !done) return done.error();
+  return bytes;
 }
 
 bool SafetensorsFile::has_floats(const SafetensorsEntry& entry) { return float_format(entry.dtype).has_value(); }
@@ -267,9 +295,10 @@ Result<std::vector<float>> SafetensorsFile::floats(const SafetensorsEntry& entry
   const std::optional<FloatFormat> format = float_format(entry.dtype);
   if (!format)
     return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32, BF16, F16 or F64")};
-  const BytesView bytes = data(entry);
-  std::vector<float> values(bytes.size() / bytes_of(*format));
-  read_floats(*format, bytes, 0, 1, values);
+  const auto bytes = all_of(entry);
+  if (!bytes) return bytes.error();
+  std::vector<float> values(bytes->size() / bytes_of(*format));
+  read_floats(*format, *bytes, 0, 1, values);
   return values;
 }
 
@@ -277,7 +306,9 @@ Result<std::vector<std::uint32_t>> SafetensorsFile::words(const SafetensorsEntry
   if (entry.dtype != "U32")
     return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not U32")};
   std::vector<std::uint32_t> values;
-  ByteReader in(data(entry));
+  const auto bytes = all_of(entry);
+  if (!bytes) return bytes.error();
+  ByteReader in(*bytes);
   values.reserve(in.remaining() / 4);
   while (in.remaining() >= 4) values.push_back(in.u32());
   return values;

@@ -8,17 +8,19 @@
 // The reader accepts untrusted files: the header is parsed without building a tree, and every size is checked before
 // use. Names, order and metadata are returned as in the file.
 //
-// Thread: a file object is immutable once read. Memory: a file that was read is mapped (models/data/mapped_file.h), so
-// the system reads what is looked at and may drop it again.
+// Thread: a file object is immutable once read. Memory: the header. Values are read from the file when they are asked
+// for, so one that becomes shorter meanwhile is an error.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/data/plain_file.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
@@ -50,22 +52,26 @@ class SafetensorsFile {
   // Null when there is none. Valid as long as the file object.
   const SafetensorsEntry* find(std::string_view name) const;
 
-  // The bytes of an entry of this file. Valid as long as the file object.
-  BytesView data(const SafetensorsEntry& entry) const;
+  // Bytes of an entry of this file, from byte `first` of its data on. Requires: they are within the entry. Errors:
+  // those of PlainFile::read, naming the tensor.
+  Result<void> read(const SafetensorsEntry& entry, std::uint64_t first, std::span<std::uint8_t> out) const;
+  // The same of a whole entry.
+  Result<Bytes> all_of(const SafetensorsEntry& entry) const;
 
   // Whether floats() can read it.
   static bool has_floats(const SafetensorsEntry& entry);
   // The values of an F32, BF16, F16 or F64 entry (models/weights/float_formats.h); of a U32 entry. Errors:
-  // Errc::mismatch when it is of another dtype.
+  // Errc::mismatch when it is of another dtype; those of read().
   Result<std::vector<float>> floats(const SafetensorsEntry& entry) const;
   Result<std::vector<std::uint32_t>> words(const SafetensorsEntry& entry) const;
 
  private:
-  // `bytes` are alive as long as `owner`.
-  static Result<SafetensorsFile> parse_view(std::shared_ptr<const void> owner, BytesView bytes);
+  // front: the size of the header and the header, or the whole file if it is shorter than it says. Errors:
+  // Errc::corrupt.
+  static Result<SafetensorsFile> parse_header(BytesView front, std::uint64_t file_bytes);
 
-  std::shared_ptr<const void> owner_;
-  BytesView bytes_;
+  std::shared_ptr<const PlainFile> file_;  // of a file that was read
+  std::shared_ptr<const Bytes> bytes_;     // of one that was parsed
   std::uint64_t data_at_ = 0;
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string, std::size_t, std::less<>> by_name_;

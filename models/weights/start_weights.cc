@@ -1,14 +1,15 @@
 #include "models/weights/start_weights.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "models/weights/float_formats.h"
+#include "models/weights/start_adapters.h"
 #include "models/weights/weight_files.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
@@ -123,20 +124,43 @@ Result<std::vector<Source>> sources_of(const WeightFiles& files, const ParamLayo
   return sources;
 }
 
+// Bytes of the source's tensor from byte `first` on, into `out`.
+Result<void> read_bytes(const Source& source, std::uint64_t first, std::span<std::uint8_t> out) {
+  auto done = source.found.file->read(*source.found.entry, first, out);
+  if (!done) return Error{done.error().code, str(*source.found.path, ": ", done.error().text)};
+  return done;
+}
+
+// As for_values(), of a tensor that is stored with its two dimensions the other way round: it is in memory once more.
+template <class Take>
+Result<void> for_turned_values(const Source& source, Take take) {
+  const std::size_t rows = source.tensor->shape[0], columns = source.tensor->size / rows;
+  Bytes bytes(source.tensor->size * bytes_of(source.format));
+  if (auto done = read_bytes(source, 0, bytes); !done) return done;
+  std::vector<float> values(columns);
+  for (std::size_t row = 0; row < rows; ++row) {
+    read_floats(source.format, bytes, row, rows, values);
+    if (Result<void> taken = take(row * columns, std::span<const float>(values)); !taken) return taken;
+  }
+  return {};
+}
+
 // Hands the values over as the layout has them, block by block: take(position in the tensor, values) returns an error
 // or nothing. So no file is a second time in memory.
 template <class Take>
 Result<void> for_values(const Source& source, Take take) {
-  constexpr std::size_t block = 4096;
-  std::array<float, block> values{};
-  const BytesView bytes = source.found.file->data(*source.found.entry);
-  const std::size_t rows = source.turned ? source.tensor->shape[0] : 1, columns = source.tensor->size / rows;
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t column = 0; column < columns; column += block) {
-      const auto part = std::span(values).first(std::min(block, columns - column));
-      read_floats(source.format, bytes, source.turned ? column * rows + row : column, rows, part);
-      if (Result<void> taken = take(row * columns + column, part); !taken) return taken;
-    }
+  if (source.turned) return for_turned_values(source, take);
+  constexpr std::size_t block = 16'384;
+  const std::size_t wide = bytes_of(source.format), size = source.tensor->size;
+  Bytes bytes(block * wide);
+  std::vector<float> values(block);
+  for (std::size_t at = 0; at < size; at += block) {
+    const std::size_t count = std::min(block, size - at);
+    const auto part = std::span(values).first(count);
+    const auto raw = std::span(bytes).first(count * wide);
+    if (auto done = read_bytes(source, at * wide, raw); !done) return done;
+    read_floats(source.format, raw, 0, 1, part);
+    if (Result<void> taken = take(at, std::span<const float>(part)); !taken) return taken;
   }
   return {};
 }
@@ -159,7 +183,11 @@ Hash256 StartWeights::identity() const {
 Result<std::vector<float>> read_named_weights(const std::string& path, const ParamLayout& layout) {
   const auto files = WeightFiles::open(path);
   if (!files) return files.error();
-  const auto sources = sources_of(*files, layout);
+  return read_named_weights(*files, layout);
+}
+
+Result<std::vector<float>> read_named_weights(const WeightFiles& files, const ParamLayout& layout) {
+  const auto sources = sources_of(files, layout);
   if (!sources) return sources.error();
   std::vector<float> weights(layout.params());
   for (const Source& source : *sources) {
@@ -205,10 +233,12 @@ Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string
 
 Result<std::shared_ptr<const StartWeights>> load_start_weights(const std::string& path, ModelConfig config,
                                                                const DataSet& data, int grid_bits) {
-  if (path.empty() || config.adapter.is_on()) return std::shared_ptr<const StartWeights>();
+  const bool adapts = config.adapter.is_on();
+  if (adapts ? config.adapter.start.empty() : path.empty()) return std::shared_ptr<const StartWeights>();
   data.describe(config);
   const auto model = make_model(config);
   if (!model) return model.error();
+  if (adapts) return read_start_adapters(config.adapter.start, config, (*model)->layout(), grid_bits);
   return read_start_weights(path, (*model)->layout(), grid_bits);
 }
 

@@ -11,7 +11,7 @@
 // Values are F32, BF16, F16 or F64, each rounded to the nearest point of the weight grid, halves away from zero. So
 // equal files are equal weights everywhere.
 //
-// Thread: plain functions and values. Memory: the weights; files are mapped and read block by block.
+// Thread: plain functions and values. Memory: the weights; files are read block by block.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 
 #include "models/data/dataset.h"
 #include "models/families/model.h"
+#include "models/weights/weight_files.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
@@ -37,16 +38,19 @@ struct StartWeights {
 };
 
 // The tensors of a layout out of `path`, as WeightFiles opens it. Floats, in layout order. Errors: Errc::not_found,
-// Errc::io, Errc::corrupt of the files; Errc::mismatch naming the tensor that is missing, of another shape, of a type
-// that is not read, or too many; Errc::limit naming one that holds a value that is not finite.
+// Errc::io, Errc::corrupt of the files, also of one that becomes shorter while it is read; Errc::mismatch naming the
+// tensor that is missing, of another shape, of a type that is not read, or too many; Errc::limit naming one that holds
+// a value that is not finite.
 Result<std::vector<float>> read_named_weights(const std::string& path, const ParamLayout& layout);
+Result<std::vector<float>> read_named_weights(const WeightFiles& files, const ParamLayout& layout);
 
 // The same on the grid. Errors also: Errc::limit for a value beyond the grid.
 Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string& path,
                                                                const ParamLayout& layout, int grid_bits);
 
-// Start weights of the model that `config` makes for rows of `data`; null if `path` is empty, or `config` has adapters,
-// which begin as the seed says beside a base (models/weights/frozen_base.h). Errors also: those of make_model.
+// Start weights of the model that `config` makes for rows of `data`; null if `path` is empty. If `config` has adapters,
+// `path` is that of their base (models/weights/frozen_base.h), and they start from config.adapter.start; null if that
+// is empty. Errors also: those of make_model() and read_start_adapters().
 Result<std::shared_ptr<const StartWeights>> load_start_weights(const std::string& path, ModelConfig config,
                                                                const DataSet& data, int grid_bits);
 

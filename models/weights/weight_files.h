@@ -1,8 +1,8 @@
 // WeightFiles: the tensors of a checkpoint in one safetensors file, or in several with an index as Hugging Face's
 // transformers writes them (models/weights/shard_index.h).
 //
-// Files are mapped, not read into memory. A tensor that is in two files is an error, and so is one that the index puts
-// into a file where it is not. Tensors that the index does not name belong to the checkpoint like the others.
+// Files are held open, not read into memory. A tensor that is in two files is an error, and so is one that the index
+// puts into a file where it is not. Tensors that the index does not name belong to the checkpoint like the others.
 //
 // Thread: immutable once opened. Memory: the headers.
 #pragma once

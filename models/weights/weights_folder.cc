@@ -14,7 +14,10 @@ Result<WeightsFolder> read_weights_folder(const std::string& path) {
   std::error_code ignored;
   const std::string config = path + "/config.json", tokenizer = path + "/tokenizer.json";
   if (std::filesystem::is_regular_file(tokenizer, ignored)) folder.tokenizer = tokenizer;
-  if (!std::filesystem::is_regular_file(config, ignored)) return folder;
+  if (!std::filesystem::is_regular_file(config, ignored)) {
+    folder.has_adapters_alone = std::filesystem::is_regular_file(path + "/adapter_config.json", ignored);
+    return folder;
+  }
   const auto file = MappedFile::open(config);
   if (!file) return file.error();
   const BytesView bytes = (*file)->bytes();

@@ -16,6 +16,7 @@ struct WeightsFolder {
   // Rumor wrote it for a family of its own, whose keys the run file has.
   std::optional<ModelConfig> model;
   std::string tokenizer;  // the path of tokenizer.json; empty: there is none
+  bool has_adapters_alone = false;  // there is an adapter_config.json, and no config.json
 };
 
 // A path that is no folder has neither. Errors: Errc::io, and those of parse_model_json().

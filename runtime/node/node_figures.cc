@@ -23,6 +23,8 @@ NodeStatus Node::status(TimePoint now) const {
   s.params = form().layout.params();
   s.samples = samples();
   s.samples_planned = core_.samples_wanted();
+  const Resolution& resolution = core_.config.resolution;
+  if (resolution.is_on()) s.picture_side = resolution.size_at(core_.progress());
   s.stage = staged_.status(now);
   const gossip::ReplicaDigest& digest = replica().digest();
   s.updates = digest.updates;

@@ -56,6 +56,8 @@ constexpr FigureRow<S> pause_rows[] = {
 constexpr FigureRow<S> rate_rows[] = {
     figure<&S::rate>("rate").shown("learning rate", Form::small)
         .gauge("rumor_learning_rate", "Learning rate that this peer uses now.").curve("", "train/rate"),
+    figure<&S::picture_side>("picture_side").shown("pixels a side", Form::count)
+        .gauge("rumor_picture_side_pixels", "Pixels a side of the pictures in a step now, with data.resolution."),
 };
 
 constexpr FigureRow<S> peers_rows[] = {

@@ -246,6 +246,7 @@ struct NodeStatus {
   std::string exchange = "broadcast";  // another: then digest and updates are of the peer's own public copy
   std::uint64_t params = 0;
   std::uint64_t samples = 0, samples_planned = 0;
+  std::optional<std::uint32_t> picture_side;  // pixels, at this progress of a run with data.resolution
   std::uint64_t updates = 0;
   std::string digest;          // hex
   bool digests_equal = false;  // PeerInfo::digest_equal of every link

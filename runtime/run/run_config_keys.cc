@@ -104,6 +104,10 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (pipeline.stages > 1 && config.model.adapter.is_on())
     return Error{Errc::usage, str(where, "model.adapter = \"", config.model.adapter.kind, "\" is not possible with ",
                                   "pipeline.stages = ", pipeline.stages, " yet; leave one of them out")};
+  if (!config.model.adapter.start.empty() && !config.model.adapter.is_on())
+    return Error{Errc::usage, str(where, "model.adapter_start = \"", config.model.adapter.start, "\" holds adapters, ",
+                                  "and this run trains none; set model.adapter = \"lora\", or leave ",
+                                  "model.adapter_start (--adapters) out")};
   if (pipeline.stages == 1 && !pipeline.cut.empty())
     return Error{Errc::usage, str(where, "pipeline.cut cuts a model into pipeline.stages, which is 1; set it too")};
   if (!pipeline.exits.empty() && pipeline.exits.size() + 1 != pipeline.stages)

@@ -297,6 +297,10 @@ std::vector<RunKeyRow> adapter_keys() {
       row("model.adapter_targets", of_run,
           "projections that have adapters, as PEFT names them; not set: q_proj and v_proj, or c_attn of a GPT",
           std::move(targets)),
+      row("model.adapter_start", of_peer,
+          "start from the adapters in this folder, as rumor export and PEFT write it; all peers need the same content, "
+          "at any path",
+          text(FIELD(model.adapter.start))),
   };
 }
 

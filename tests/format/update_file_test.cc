@@ -103,8 +103,8 @@ BOOST_AUTO_TEST_CASE(dense_steps_in_the_order_of_their_numbers) {
   BOOST_TEST_REQUIRE(file->steps() == 2u);
   BOOST_TEST(file->number(0) == 9u);
   BOOST_TEST(file->layout().tensors()[1].name == "b/c");
-  BOOST_TEST((file->change(0) == std::vector<float>{0, 0, 4}));
-  BOOST_TEST((file->change(1) == std::vector<float>{1, 2, 3}));
+  BOOST_TEST((file->change(0).value() == std::vector<float>{0, 0, 4}));
+  BOOST_TEST((file->change(1).value() == std::vector<float>{1, 2, 3}));
 }
 
 BOOST_AUTO_TEST_CASE(dense_steps_of_every_float_format) {
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(dense_steps_of_every_float_format) {
                                       .floats("1/a", "2", {3, 4})
                                       .read();
   BOOST_TEST_REQUIRE(file.ok());
-  BOOST_TEST((file->change(0) == std::vector<float>{1.5f, -2, 0.25f, -0.1f}));
-  BOOST_TEST((file->change(1) == std::vector<float>{3, 4, 0, 0}));
+  BOOST_TEST((file->change(0).value() == std::vector<float>{1.5f, -2, 0.25f, -0.1f}));
+  BOOST_TEST((file->change(1).value() == std::vector<float>{3, 4, 0, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(tensors_without_elements_are_not_counted) {
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(tensors_without_elements_are_not_counted) {
   BOOST_TEST(file->layout().params() == 2u);
   BOOST_TEST_REQUIRE(file->layout().tensors().size() == 1u);
   BOOST_TEST(file->layout().tensors()[0].name == "a");
-  BOOST_TEST((file->change(0) == std::vector<float>{1, 2}));
-  BOOST_TEST((file->change(1) == std::vector<float>{0, 0}));
+  BOOST_TEST((file->change(0).value() == std::vector<float>{1, 2}));
+  BOOST_TEST((file->change(1).value() == std::vector<float>{0, 0}));
   const Result<UpdateFile> sparse = Builder(R"({"none":"4,0","b":"4"})")
                                         .words("0/none.index", {})
                                         .bytes("0/none.sign", {})

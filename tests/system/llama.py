@@ -5,6 +5,7 @@ usage: llama.py RUMOR
 import json
 import os
 import shutil
+import struct
 import sys
 import tempfile
 
@@ -101,6 +102,56 @@ def refused(text, folder):
     print('ok      what is not computed here')
 
 
+def with_index(folder, shard):
+    with open(os.path.join(folder, 'model.safetensors.index.json'), 'w', encoding='utf-8') as file:
+        json.dump({'weight_map': {'model.norm.weight': shard}}, file)
+    os.remove(os.path.join(folder, 'model.safetensors'))
+
+
+def with_bytes(folder, change):
+    """Changes the bytes of the weights: change(header, data) returns the data."""
+    path = os.path.join(folder, 'model.safetensors')
+    with open(path, 'rb') as file:
+        content = file.read()
+    size = 8 + struct.unpack('<Q', content[:8])[0]
+    with open(path, 'wb') as file:
+        file.write(content[:size] + change(json.loads(content[8:size]), content[size:]))
+
+
+def with_nan(header, data):
+    at = header['model.norm.weight']['data_offsets'][0] + 4 * 5
+    return data[:at] + struct.pack('<f', float('nan')) + data[at + 4:]
+
+
+def with_config(folder, **members):
+    path = os.path.join(folder, 'config.json')
+    with open(path, encoding='utf-8') as file:
+        config = json.load(file)
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump({**config, **members}, file)
+
+
+def damaged(tmp, text, folder):
+    """The error names file and tensor, and no checkpoint is written."""
+    gpt = {'model_type': 'gpt2', 'vocab_size': 256, 'n_positions': 32, 'n_embd': 32, 'n_layer': 2, 'n_head': 4}
+    for name, spoil, status, words in (
+            ('cut short', lambda at: with_bytes(at, lambda header, data: data[:-4]), 1, 'cut short'),
+            ('missing shard', lambda at: with_index(at, 'gone.safetensors'), 1, 'names the shard gone.safetensors'),
+            ('other family', lambda at: with_config(at, **gpt), 3, 'wte.weight is missing'),
+            ('other shape', lambda at: with_config(at, intermediate_size=96), 3, 'gate_proj.weight is [64, 32], the'),
+            ('not a number', lambda at: with_bytes(at, with_nan), 1, 'model.norm.weight holds nan at position 5')):
+        spoilt, state = os.path.join(tmp, name), os.path.join(tmp, f'{name} state')
+        shutil.copytree(folder, spoilt)
+        spoil(spoilt)
+        done = run('peer', 'llama-tiny', '--set', f'data.path={text}', '--weights', spoilt, '--set', 'model.context=16',
+                   '--state', state)
+        assert done.returncode == status and words in done.stderr and spoilt in done.stderr, (name, done)
+        left = os.listdir(state) if os.path.exists(state) else []
+        assert set(left) <= {'identity.pem', 'lock', 'kept'}, (name, left)
+        assert not left or not os.listdir(os.path.join(state, 'kept')), name
+    print('ok      damaged folders')
+
+
 def main():
     peers.RUMOR = sys.argv[1]
     with tempfile.TemporaryDirectory() as tmp:
@@ -111,6 +162,7 @@ def main():
         folder = folder_goes_round(tmp, text, state)
         tokenizer_of_the_folder(tmp, text)
         samples(state, folder)
+        damaged(tmp, text, folder)
         refused(text, folder)
 
 

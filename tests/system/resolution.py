@@ -4,12 +4,24 @@ with nothing in the last phase. All end with equal bits, and an auditor makes ev
 usage: resolution.py RUMOR"""
 import json
 import sys
+import urllib.request
 
 import peers
 from peers import Swarm, run
 
 SAMPLES = 24_000
 SIZES = ('model.family=cnn', 'model.channels=[8]', 'model.groups=2', 'data.resolution=[[0, 2], [0.3, 4], [0.7, 8]]')
+
+
+def shown(peer):
+    """The size that a peer's status, its metrics and `rumor status` agree on."""
+    side = peer.status()['picture_side']
+    with urllib.request.urlopen(f'http://{peer.status_address}/metrics', timeout=5) as answer:
+        metrics = answer.read().decode()
+    assert f'\nrumor_picture_side_pixels {side}\n' in metrics, metrics
+    text = run('status', peer.status_address).stdout
+    assert f'pixels a side {side}' in ' '.join(text.split()), text
+    return side
 
 
 def grows():
@@ -20,10 +32,12 @@ def grows():
         swarm.await_progress(int(SAMPLES * 0.35))
         second.kill()
         swarm.await_progress(int(SAMPLES * 0.5))
+        assert shown(first) == 4
         second.start('--checkpoint-every', '0.2')
         swarm.await_progress(int(SAMPLES * 0.75))
         third.start()
         finals = swarm.finish()
+        assert [final['picture_side'] for final in finals] == [8, 8, 8], finals
         accuracies = [final['accuracy'] for final in finals]
         assert min(accuracies) > 0.2, accuracies
         settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]

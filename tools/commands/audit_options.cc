@@ -7,12 +7,19 @@ constexpr const char* weights_help =
     "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors\n"
     "or with shards and their model.safetensors.index.json, as Hugging Face writes them (F32, BF16, F16).\n"
     "All peers need the same file: a hash of its content is part of the run's identity";
+constexpr const char* adapters_help =
+    "of a run with model.adapter: start from the adapters in this folder, with adapter_config.json and\n"
+    "adapter_model.safetensors, as rumor export and PEFT write it. All peers need the same content";
 }  // namespace
 
 void add_weights(CLI::App& app, RunSource& run) {
   app.add_option_function<std::string>(
       "--weights", [&run](const std::string& path) { run.overrides.push_back("model.weights='" + path + "'"); },
       weights_help);
+  app.add_option_function<std::string>(
+      "--adapters",
+      [&run](const std::string& path) { run.overrides.push_back("model.adapter_start='" + path + "'"); },
+      adapters_help);
 }
 
 void add_audit(CLI::App& app, AuditCommand& c) {

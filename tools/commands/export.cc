@@ -173,22 +173,18 @@ Result<std::string> description_of(const std::string& state) {
                    "to a file that ends in .safetensors (or start `rumor peer` once more on this directory)")};
 }
 
-// The two files of PEFT, which has no member for the hash of the base: it is in the metadata of the weights.
+// The two files of PEFT, or its weights alone.
 Result<void> write_adapters(const ExportCommand& command, const ExportedWeights& exported,
                             const models::AdapterDescription& description) {
-  models::SafetensorsMetadata metadata = daemon::metadata_of(exported);
-  metadata["base_sha256"] = description.base_hash;
+  const models::SafetensorsMetadata metadata = daemon::metadata_of(exported, description);
   const auto tensors = daemon::tensors_of(exported, command.dtype);
   if (command.to.ends_with(".safetensors")) return models::write_safetensors(command.to, tensors, metadata);
   models::AdapterDescription told = description;
-  told.base_hash.clear();
   if (!command.base.empty()) told.base = command.base;
-  const std::string text = models::adapter_json(told);
   if (auto made = daemon::make_directory(command.to); !made) return made;
-  const std::string file = command.to + "/adapter_model.safetensors";
+  const std::string file = command.to + daemon::adapter_weights_file;
   if (auto written = models::write_safetensors(file, tensors, metadata); !written) return written;
-  return daemon::write_atomically(command.to + "/adapter_config.json",
-                                  {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return daemon::describe_adapters(command.to, std::move(told));
 }
 
 // Puts adapters into their base: `exported` becomes the whole model.

@@ -12,9 +12,6 @@ int run_follow_command(const FollowCommand& command) {
   if (config->has_own_models())
     return fail({Errc::usage, "peers of this run have models of their own (exchange.mode), so there is none to follow; "
                               "export that of one peer with `rumor export`"});
-  if (!command.folder.empty() && config->model.adapter.is_on())
-    return fail({Errc::usage, "--export writes whole models, and peers of this run train adapters (model.adapter); "
-                              "follow it with --state DIR, and `rumor export DIR`"});
   daemon::PeerOptions options;
   if (command.audit) {
     auto auditor = auditor_options(std::move(config).value());

@@ -138,6 +138,7 @@ inline constexpr const char* export_footer =
     "the whole model:\n"
     "  rumor export peer-1 --to adapters\n"
     "  peft.PeftModel.from_pretrained(base, 'adapters')\n"
+    "  rumor peer RUN --weights BASE --adapters adapters    a run goes on from them\n"
     "  rumor export peer-1 --to model --merged\n"
     "A folder for inference elsewhere, in bfloat16 and in files of 2 GB:\n"
     "  rumor export peer-1 --to gpt --dtype bf16 --shard-size 2GB\n"

@@ -186,8 +186,8 @@ void add_follow(CLI::App& app, FollowCommand& c) {
   sub->add_option("RUN", c.run.name, run_help)->required();
   sub->add_option("--seed", c.seeds, "peers of the run, HOST:PORT,...")->delimiter(',');
   auto* folder = sub->add_option("--export", c.folder,
-                                 "folder for model.safetensors and config.json; created if missing (default: none,\n"
-                                 "the follower only keeps its copy)");
+                                 "folder for model.safetensors and config.json, or for the two files of adapters;\n"
+                                 "created if missing (default: none, the follower only keeps its copy)");
   auto* every = sub->add_option("--every", c.every, "time between exports: 30s, 10m, 2h (default 10m)")
                     ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{
                         {"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}}).description(""))

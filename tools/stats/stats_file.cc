@@ -56,7 +56,9 @@ Result<DenseRun> run_dense(const UpdateFile& file, double density, std::optional
   std::vector<std::uint32_t> last_sent(layout.params(), 0);
   for (std::size_t step = 0; step < file.steps(); ++step) {
     if (budget) compressor.set_entries(budget->plan(0));
-    if (Result<void> absorbed = compressor.absorb(file.change(step), update); !absorbed)
+    const auto change = file.change(step);
+    if (!change) return change.error();
+    if (Result<void> absorbed = compressor.absorb(*change, update); !absorbed)
       return Error{absorbed.error().code, str("step ", file.number(step), ": ", absorbed.error().text)};
     if (budget) {
       const Bytes payload = compress::encode_within(compressor, layout, update, *budget_bytes);

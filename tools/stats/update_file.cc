@@ -211,14 +211,15 @@ Result<UpdateFile> UpdateFile::of(SafetensorsFile file) {
   return UpdateFile(std::move(file), std::move(layout).value(), dense, std::move(steps));
 }
 
-std::vector<float> UpdateFile::change(std::size_t step) const {
+Result<std::vector<float>> UpdateFile::change(std::size_t step) const {
   RUMOR_CHECK(dense_ && step < steps_.size());
   std::vector<float> change(layout_.params(), 0.0f);
   for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
     const std::size_t place = steps_[step].pieces[t].values;
     if (place == missing) continue;
     const Result<std::vector<float>> values = file_.floats(file_.entries()[place]);
-    RUMOR_CHECK(values.ok() && values->size() == layout_.tensors()[t].size);
+    if (!values) return values.error();
+    RUMOR_CHECK(values->size() == layout_.tensors()[t].size);
     std::copy(values->begin(), values->end(), change.begin() + layout_.tensors()[t].offset);
   }
   return change;
@@ -229,7 +230,9 @@ Result<void> UpdateFile::append(const Piece& piece, const TensorInfo& tensor,
   const SafetensorsEntry& entry = file_.entries()[piece.values];
   const Result<std::vector<std::uint32_t>> positions = file_.words(entry);
   if (!positions) return positions.error();
-  const BytesView signs = file_.data(file_.entries()[piece.signs]);
+  const Result<Bytes> bytes = file_.all_of(file_.entries()[piece.signs]);
+  if (!bytes) return bytes.error();
+  const BytesView signs = *bytes;
   std::uint64_t next = 0;
   for (std::size_t e = 0; e < positions->size(); ++e) {
     const std::uint32_t position = (*positions)[e];

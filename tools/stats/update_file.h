@@ -35,8 +35,9 @@ class UpdateFile {
   // The number the file gives to a step. Requires: step < steps().
   std::uint64_t number(std::size_t step) const { return steps_[step].number; }
 
-  // The change of all parameters; zero where the tensor is missing. Requires: dense(), step < steps().
-  std::vector<float> change(std::size_t step) const;
+  // The change of all parameters; zero where the tensor is missing. Requires: dense(), step < steps(). Errors: those of
+  // SafetensorsFile::read.
+  Result<std::vector<float>> change(std::size_t step) const;
 
   // The entries of the file, each of one grid unit, since the file has no sizes.
   // Errors: Errc::corrupt if positions do not ascend or leave the tensor, or a sign is neither 0 nor 1.

@@ -47,6 +47,10 @@ models::EncodingProgress encoding_progress() {
 Result<void> adopt_weights_folder(RunConfig& config) {
   auto folder = models::read_weights_folder(config.weights);
   if (!folder) return folder.error();
+  if (folder->has_adapters_alone)
+    return Error{Errc::usage, str(config.weights, " holds adapters (adapter_config.json), not the weights of a model; ",
+                                  "name it with --adapters, and the folder of the model that they adapt with ",
+                                  "--weights")};
   if (!folder->model) return {};
   models::ModelConfig& model = *folder->model;
   constexpr std::uint32_t bytes_padded = 256 + 256 / 16;  // the most of a model of bytes (DataSet::describe)

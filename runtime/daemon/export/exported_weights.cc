@@ -62,6 +62,17 @@ models::SafetensorsMetadata metadata_of(const ExportedWeights& exported) {
   return metadata;
 }
 
+models::SafetensorsMetadata metadata_of(const ExportedWeights& exported, const models::AdapterDescription& adapters) {
+  models::SafetensorsMetadata metadata = metadata_of(exported);
+  metadata["base_sha256"] = adapters.base_hash;
+  return metadata;
+}
+
+Result<void> describe_adapters(const std::string& folder, models::AdapterDescription adapters) {
+  adapters.base_hash.clear();
+  return write_text(folder + "/adapter_config.json", models::adapter_json(adapters));
+}
+
 Result<void> describe_export(const std::string& folder, const RunId& run, const std::string& description,
                              const std::string& tokenizer, const std::string& dtype) {
   if (!tokenizer.empty())

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "models/weights/adapter_json.h"
 #include "models/weights/safetensors_writer.h"
 #include "runtime/contributions/contributions.h"
 #include "runtime/replica/replica.h"
@@ -43,6 +44,13 @@ ExportedWeights exported_replica(const RunForm& form, const ReplicaState& replic
 // `dtype`: f32, bf16 or f16. Refers to `exported`.
 std::vector<models::SafetensorsTensor> tensors_of(const ExportedWeights& exported, const std::string& dtype);
 models::SafetensorsMetadata metadata_of(const ExportedWeights& exported);
+// The same of adapters, with the hash of their base as base_sha256: PEFT's description has no member for it.
+models::SafetensorsMetadata metadata_of(const ExportedWeights& exported, const models::AdapterDescription& adapters);
+
+// Files of adapters in a folder, as PEFT names them. describe_adapters() writes adapter_config.json, whole or not at
+// all. Errors: Errc::io.
+inline constexpr const char* adapter_weights_file = "/adapter_model.safetensors";
+Result<void> describe_adapters(const std::string& folder, models::AdapterDescription adapters);
 
 // Writes config.json, from the model's description (models/weights/model_json.h), and the tokenizer unless it is empty,
 // each whole or not at all. The description also gets the run's id as "rumor": {"run"}: it does not change from one

@@ -13,7 +13,6 @@ namespace rumor::daemon {
 
 namespace {
 
-const char* const weights_file = "/model.safetensors";
 const char* const shard_index = "/model.safetensors.index.json";
 
 std::string value_of(const std::map<std::string, std::string>& metadata, const std::string& name) {
@@ -21,9 +20,23 @@ std::string value_of(const std::map<std::string, std::string>& metadata, const s
   return at == metadata.end() ? std::string() : at->second;
 }
 
-Error not_ours(const std::string& folder, const std::string& why) {
-  return {Errc::usage,
-          str("will not replace ", folder, weights_file, ": ", why, "; name another folder with --export")};
+Error not_ours(const std::string& file, const std::string& why) {
+  return {Errc::usage, str("will not replace ", file, ": ", why, "; name another folder with --export")};
+}
+
+// Writes what lies beside the weights, and returns their metadata.
+Result<models::SafetensorsMetadata> describe(const FolderExports::Job& job) {
+  const FolderExports::Description& files = job.description;
+  const std::string& folder = job.plan.folder;
+  if (files.adapter_json.empty()) {
+    auto described = describe_export(folder, files.run, files.model_json, files.tokenizer_json, job.plan.dtype);
+    if (!described) return described.error();
+    return metadata_of(job.weights);
+  }
+  auto adapters = models::parse_adapter_json(files.adapter_json, "adapter_config.json");
+  if (!adapters) return adapters.error();
+  if (auto described = describe_adapters(folder, *adapters); !described) return described.error();
+  return metadata_of(job.weights, *adapters);
 }
 
 }  // namespace
@@ -31,15 +44,16 @@ Error not_ours(const std::string& folder, const std::string& why) {
 Result<FolderExports> FolderExports::open(ExportPlan plan, Description description) {
   FolderExports exports(std::move(plan), std::move(description));
   const std::string& folder = exports.plan_.folder;
+  const std::string path = folder + exports.description_.weights_file();
   std::error_code ignored;
   if (std::filesystem::exists(folder + shard_index, ignored))
-    return not_ours(folder, "there are weights in several files beside it, which readers would mix with it");
-  if (!std::filesystem::exists(folder + weights_file, ignored)) return exports;
-  const auto file = models::SafetensorsFile::read(folder + weights_file);
-  if (!file) return not_ours(folder, file.error().text);
+    return not_ours(path, "there are weights in several files beside it, which readers would mix with it");
+  if (!std::filesystem::exists(path, ignored)) return exports;
+  const auto file = models::SafetensorsFile::read(path);
+  if (!file) return not_ours(path, file.error().text);
   const std::string run = value_of(file->metadata(), "run");
   if (run != exports.description_.run.hex())
-    return not_ours(folder, run.empty() ? "another program wrote it" : "it is of run " + run.substr(0, 8));
+    return not_ours(path, run.empty() ? "another program wrote it" : "it is of run " + run.substr(0, 8));
   exports.digest_ = exports.newest_digest_ = value_of(file->metadata(), "digest");
   exports.samples_ = std::strtoull(value_of(file->metadata(), "samples").c_str(), nullptr, 10);
   if (const std::string loss = value_of(file->metadata(), "loss"); !loss.empty())
@@ -67,15 +81,12 @@ FolderExports::Job FolderExports::begin(ExportedWeights weights, TimePoint now) 
 
 Result<void> FolderExports::write(const Job& job) {
   const std::string& folder = job.plan.folder;
-  const std::string path = folder + weights_file, beside = path + ".part";
+  const std::string path = folder + job.description.weights_file(), beside = path + ".part";
   if (auto made = make_directory(folder); !made) return made;
-  const Description& files = job.description;
-  if (auto described = describe_export(folder, files.run, files.model_json, files.tokenizer_json, job.plan.dtype);
-      !described)
-    return described;
+  const auto metadata = describe(job);
+  if (!metadata) return metadata.error();
   const auto tensors = tensors_of(job.weights, job.plan.dtype);
-  if (auto written = models::write_safetensors_part(beside, tensors, metadata_of(job.weights)); !written)
-    return written;
+  if (auto written = models::write_safetensors_part(beside, tensors, *metadata); !written) return written;
   return publish_file(beside, path);
 }
 

@@ -29,10 +29,13 @@ class FolderExports {
  public:
   static constexpr Duration retry_after = 30s;  // at most, when an export was not written
 
-  // Files that do not change. `tokenizer`: empty if there is none.
+  // Files that do not change. tokenizer_json: empty if there is none. adapter_json (models/weights/adapter_json.h): for
+  // a run of adapters, whose exports are PEFT's two files and nothing else; empty: for whole models.
   struct Description {
     RunId run;
-    std::string model_json, tokenizer_json;
+    std::string model_json, tokenizer_json, adapter_json = {};
+
+    const char* weights_file() const { return adapter_json.empty() ? "/model.safetensors" : adapter_weights_file; }
   };
 
   // Takes up the export of an earlier process in this folder, if there is one. Errors: Errc::usage where the folder has

@@ -208,8 +208,8 @@ Result<void> EventLoop::open(Training training) {
   stage_ = training.stage;
   if (auto made = make_node(training, *bound); !made) return made;
   if (options_.following) {
-    auto follower = Follower::open(*options_.following, {node_->run(), training.model_json, training.tokenizer_json},
-                                   storage_, console_);
+    auto follower = Follower::open(*options_.following, {node_->run(), training.model_json, training.tokenizer_json,
+                                                         training.adapter_json}, storage_, console_);
     if (!follower) return follower.error();
     follower_ = std::move(follower).value();
   }

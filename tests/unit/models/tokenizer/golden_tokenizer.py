@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the files of golden/: small tokenizers laid out like those of GPT-2, Llama 3 and Qwen2, and the tokens that
-Hugging Face's tokenizers give to some texts.
+"""Writes the files of golden/: small tokenizers laid out like those of GPT-2, Llama 3, Qwen2, DeepSeek (several
+patterns) and SmolLM (digits; here with NFKC), and the tokens that Hugging Face's tokenizers give to some texts.
 
 usage: golden_tokenizer.py FOLDER      (needs tokenizers)
 """
@@ -23,24 +23,28 @@ TEXTS = [
     '\u0645\u0631\u062d\u0628\u0627 \u0661\u0662\u0663 \u0967\u0968\u0969 \u00bd\u00b2 \u2167',
     '\U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467 \u00a0\u3000\u2028\u2029\u0085\u180e\u200b\ufeff x',
     "\u017ft '\u017f 'S 'K '\u212a", '0' * 50 + 'x' * 70 + ' ' * 50 + '!' * 40, '=\u0338\n\u0338 <|e\u0301|>',
-    '\x00\x01\x7f',
+    '\x00\x01\x7f', 'a1b22\u4e00\u9fa5\u30a2 12345\u4f60\u597d67 \u2460\uff11\uff21 \ufb01ne .x ?! \u2167',
 ]
 PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
            r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+SPLITS = [r"\p{N}{1,3}", '[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+',
+          '[!"#$%&\'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+'
+          r'| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+']
+KINDS = ('gpt2', 'llama3', 'qwen2', 'deepseek', 'smollm')
 
 
 def trained(kind, sample, size):
     """A tokenizer laid out like that of `kind`."""
     tokenizer = tokenizers.Tokenizer(models.BPE(ignore_merges=kind == 'llama3'))
-    if kind == 'gpt2':
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    else:
-        pattern = PATTERN.replace('{1,3}', '') if kind == 'qwen2' else PATTERN
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
-            pre_tokenizers.Split(Regex(pattern), 'isolated'),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-    if kind == 'qwen2':
-        tokenizer.normalizer = normalizers.NFC()
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind in ('gpt2', 'smollm'))
+    pattern = PATTERN.replace('{1,3}', '') if kind == 'qwen2' else PATTERN
+    steps = [pre_tokenizers.Split(Regex(one), 'isolated') for one in (SPLITS if kind == 'deepseek' else [pattern])]
+    if kind == 'smollm':
+        steps = [pre_tokenizers.Digits(individual_digits=True)]
+    tokenizer.pre_tokenizer = level if kind == 'gpt2' else pre_tokenizers.Sequence([*steps, level])
+    normal = {'qwen2': normalizers.NFC(), 'smollm': normalizers.NFKC(), 'deepseek': normalizers.Sequence([])}
+    if kind in normal:
+        tokenizer.normalizer = normal[kind]
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.train_from_iterator([sample], trainers.BpeTrainer(
         vocab_size=size, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
@@ -52,7 +56,7 @@ def trained(kind, sample, size):
 def main(folder):
     folder.mkdir(exist_ok=True)
     expected = {}
-    for kind in ('gpt2', 'llama3', 'qwen2'):
+    for kind in KINDS:
         tokenizer = trained(kind, SAMPLE, 330)
         path = folder / f'{kind}.json'
         tokenizer.save(str(path), pretty=False)

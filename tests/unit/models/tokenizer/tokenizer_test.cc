@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_SUITE(tokenizer)
 
 BOOST_AUTO_TEST_CASE(tokens_are_those_of_hugging_face) {
   const nlohmann::json expected = golden_json("expected.json");
-  for (const char* kind : {"gpt2", "llama3", "qwen2"}) {
+  for (const char* kind : {"gpt2", "llama3", "qwen2", "deepseek", "smollm"}) {
     const auto tokenizer = open_tokenizer(golden_tokenizer(std::string(kind) + ".json")).value();
     BOOST_TEST(tokenizer->vocabulary() == 333u);
     BOOST_TEST((tokenizer->beginning() == 330u));
@@ -67,8 +67,10 @@ BOOST_AUTO_TEST_CASE(tokens_are_those_of_hugging_face) {
       BOOST_TEST((tokens == expected["tokens"][kind][i].get<std::vector<std::uint32_t>>()), kind << ": " << text);
       std::string again;
       for (const std::uint32_t token : tokens) again += tokenizer->bytes_of(token);
-      const bool nfc = kind == std::string("qwen2");  // an added token's own bytes are as the file has them
-      BOOST_TEST((nfc ? to_nfc(again) : again) == (nfc ? to_nfc(text) : text));
+      const NormalForm form = kind == std::string("qwen2")    ? NormalForm::nfc
+                              : kind == std::string("smollm") ? NormalForm::nfkc
+                                                              : NormalForm::none;
+      BOOST_TEST(normalized(again, form) == normalized(text, form));  // an added token's bytes are the file's
     }
   }
 }
@@ -125,6 +127,15 @@ BOOST_AUTO_TEST_CASE(what_is_not_supported_is_named) {
              "t.json: a model with byte_fallback = true" + not_supported);
   BOOST_TEST(fault([](json& f) { f["added_tokens"][0]["lstrip"] = true; }) ==
              "t.json: an added token with lstrip = true" + not_supported);
+  BOOST_TEST(fault([](json& f) { f["normalizer"]["normalizers"] = {{{"type", "NFC"}}, {{"type", "NFKC"}}},
+                                 f["normalizer"]["type"] = "Sequence"; }) ==
+             "t.json: a Sequence of several normalizers" + not_supported);
+  BOOST_TEST(fault([](json& f) { f["pre_tokenizer"]["pretokenizers"].erase(1); }) ==
+             "t.json: the pre-tokenizer \"Split\"" + not_supported);
+  BOOST_TEST(fault([](json& f) { f["pre_tokenizer"]["pretokenizers"].erase(0); }) ==
+             "t.json: a ByteLevel pre-tokenizer without a pattern" + not_supported);
+  BOOST_TEST(fault([](json& f) { f["pre_tokenizer"]["pretokenizers"] = json::array(); }) ==
+             "t.json: a Sequence without a list of 1 to 32 pre-tokenizers" + not_supported);
   const auto pattern = [&](const char* regex) {
     return fault([&](json& f) { f["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = regex; });
   };
@@ -200,6 +211,13 @@ BOOST_AUTO_TEST_CASE(the_hash_is_of_the_meaning) {
   BOOST_TEST((tokenizer_from(other)->hash() != hash));
   other = file;
   other["normalizer"] = {{"type", "NFC"}};
+  const Hash256 composed = tokenizer_from(other)->hash();
+  BOOST_TEST((composed != hash));
+  other["normalizer"] = {{"type", "NFKC"}};
+  BOOST_TEST((tokenizer_from(other)->hash() != hash && tokenizer_from(other)->hash() != composed));
+  other = file;
+  auto& steps = other["pre_tokenizer"]["pretokenizers"];
+  steps.insert(steps.begin(), nlohmann::json{{"type", "Digits"}, {"individual_digits", true}});
   BOOST_TEST((tokenizer_from(other)->hash() != hash));
   other = file;
   other["added_tokens"].erase(1);

@@ -125,6 +125,25 @@ BOOST_AUTO_TEST_CASE(values_that_are_not_finite_are_refused) {
   }
 }
 
+// A mapped file would kill the process there.
+BOOST_AUTO_TEST_CASE(a_file_that_is_cut_while_it_is_read_is_an_error) {
+  const Scratch scratch;
+  BOOST_REQUIRE(write_checkpoint(scratch / "", tensors_as("F32"), {}, 1000).ok());
+  const auto files = WeightFiles::open(scratch / "");
+  BOOST_REQUIRE(files.ok());
+  BOOST_TEST(read_named_weights(*files, three_tensors()).ok());
+  const std::uint64_t header = std::filesystem::file_size(scratch / "model.safetensors") - 56;
+  for (const std::uint64_t left : {header + 30, header, std::uint64_t{0}}) {
+    std::filesystem::resize_file(scratch / "model.safetensors", left);
+    const auto read = read_named_weights(*files, three_tensors());
+    BOOST_REQUIRE(!read.ok());
+    BOOST_TEST((read.error().code == Errc::corrupt));
+    const std::string tensor = left == header + 30 ? "b" : "a";
+    const std::string wanted = "model.safetensors: tensor " + tensor + ": the file has become shorter while";
+    BOOST_TEST(text_says(read.error().text, wanted), read.error().text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_index_is_checked) {
   const auto fault = [](const std::string& text) {
     const auto index = parse_shard_index(text, "i");

@@ -76,6 +76,13 @@ static void refuses_wrong_arguments(void) {
   EXPECT(rumor_start(swarm, 0) == RUMOR_USAGE && says("not an address"));
   rumor_free(swarm);
 
+  // Keys that are of the daemon's own loop.
+  swarm = made("synthetic");
+  EXPECT(rumor_option(swarm, "data.resolution", "[[0, 4], [0.5, 8]]") == RUMOR_OK);
+  EXPECT(rumor_parameter(swarm, "w", RUMOR_F32, 2, shape, values) == RUMOR_OK);
+  EXPECT(rumor_start(swarm, 0) == RUMOR_USAGE && says("data.resolution is for `rumor peer`"));
+  rumor_free(swarm);
+
   // The model of a run file is wanted, tensor by tensor.
   swarm = made("synthetic");
   EXPECT(rumor_parameter(swarm, "w", RUMOR_F32, 2, shape, values) == RUMOR_OK);

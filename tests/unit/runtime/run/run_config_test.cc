@@ -457,7 +457,7 @@ BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
 // A tokenizer of so many tokens: those of the bytes, and some that no text has.
 std::shared_ptr<const models::Tokenizer> byte_tokenizer(std::size_t tokens) {
   models::TokenizerParts parts;
-  parts.pattern = ".";
+  parts.patterns = {"."};
   parts.tokens.resize(tokens);
   return models::Tokenizer::create(std::move(parts)).value();
 }

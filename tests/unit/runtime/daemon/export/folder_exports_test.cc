@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "models/weights/adapter_json.h"
 #include "models/weights/safetensors.h"
 #include "tests/unit/contains.h"
 #include "tests/unit/runtime/support.h"
@@ -132,6 +134,32 @@ BOOST_AUTO_TEST_CASE(an_export_that_fails_leaves_the_last_one_and_is_tried_again
   std::filesystem::remove(folder + "/model.safetensors.part");
   BOOST_TEST(export_now(exports, weights_after(2), start + 630s).ok());
   BOOST_TEST(exports.status(start).trouble.empty());
+}
+
+// PEFT's two files and no others; a later process takes the export up.
+BOOST_AUTO_TEST_CASE(adapters_are_exported_as_peft_has_them) {
+  const Scratch scratch;
+  const std::string folder = scratch.path("out"), hash(64, 'a');
+  FolderExports::Description adapters = some_model();
+  adapters.tokenizer_json = "{}";
+  adapters.adapter_json = models::adapter_json({"llama", {.kind = "lora", .rank = 2, .alpha = 4}, "/base", hash});
+  FolderExports exports = FolderExports::open({.folder = folder}, adapters).value();
+  BOOST_TEST_REQUIRE(export_now(exports, weights_after(3), start).ok());
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.insert(entry.path().filename());
+  BOOST_TEST((files == std::set<std::string>{"adapter_config.json", "adapter_model.safetensors"}));
+  const auto file = models::SafetensorsFile::read(folder + "/adapter_model.safetensors").value();
+  BOOST_TEST(file.metadata().at("base_sha256") == hash);
+  BOOST_TEST(file.metadata().at("samples") == "30");
+  std::ifstream in(folder + "/adapter_config.json");
+  const auto config = nlohmann::json::parse(in);
+  BOOST_TEST(config.at("base_model_name_or_path") == "/base");
+  BOOST_TEST(config.at("r") == 2);
+  BOOST_TEST(!config.contains("base_sha256"));  // PEFT knows no such member
+  BOOST_TEST(FolderExports::open({.folder = folder}, adapters).value().status(start).samples == 30u);
+  adapters.run = {};
+  BOOST_TEST(contains(FolderExports::open({.folder = folder}, adapters).error().text,
+                      "will not replace " + folder + "/adapter_model.safetensors: it is of run "));
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_others_are_not_replaced) {
