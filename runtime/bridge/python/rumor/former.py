@@ -38,7 +38,7 @@ def note(swarm: Swarm, place: Place) -> None:
 
 def end_former(place: Place, model: torch.nn.Module) -> None:
     """Ends at once each peer of this process that has the same place, or trains this model."""
-    parameters = {id(tensor) for tensor in model.parameters()}
+    parameters = {id(tensor) for _, tensor in model.named_parameters()}
     for former, one in list(_running):
         swarm = one()
         if swarm is None or swarm.has_left() or not (former.is_taken_by(place) or swarm.trains_any_of(parameters)):
