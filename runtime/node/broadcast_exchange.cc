@@ -89,10 +89,17 @@ void BroadcastExchange::expire(TimePoint now) {
 
 // ---- waiting for other peers ----
 
+bool BroadcastExchange::waits_for_links(TimePoint now) {
+  if (core_.config.narrow_links != narrow_wait || core_.protocol->may_publish(now)) return false;
+  const TimePoint from = core_.protocol->publishes_from();
+  links_until_ = from > now ? from : never;  // a link whose backlog goes makes a turn of its own
+  return true;
+}
+
 // By the rules against staleness, for narrow links, and by the run file's early phase.
 BroadcastExchange::Waits BroadcastExchange::waits(TimePoint now) {
   if (staleness_.waits(core_.own_updates)) return Waits::updates;
-  if (core_.config.narrow_links == narrow_wait && !core_.protocol->may_publish(now)) return Waits::links;
+  if (waits_for_links(now)) return Waits::links;
   return leaves_early_phase_to_others(now) ? Waits::early_phase : Waits::no;
 }
 
@@ -124,8 +131,7 @@ TimePoint BroadcastExchange::early_patience_ends() const {
 
 std::optional<TimePoint> BroadcastExchange::waits_until() const {
   if (waits_ == Waits::no) return std::nullopt;
-  const TimePoint links = waits_ == Waits::links ? core_.protocol->publishes_from() : never;
-  return std::min({live_.next_expiry(), early_patience_ends(), links});
+  return std::min({live_.next_expiry(), early_patience_ends(), waits_ == Waits::links ? links_until_ : never});
 }
 
 std::string BroadcastExchange::waiting_for() const {
@@ -187,6 +193,7 @@ bool BroadcastExchange::handed_over(std::span<const gossip::PeerInfo> neighbours
 }
 
 void BroadcastExchange::fill(NodeStatus& status) const {
+  status.waits_for_links = waits_ == Waits::links;
   status.batches = round_.length();
   status.rate_factor = late_factor();
   status.density_factor = core_.protocol->density_factor();

@@ -56,6 +56,7 @@ class BroadcastExchange final : public Exchange {
   enum class Waits : std::uint8_t { no, updates, links, early_phase };
 
   Waits waits(TimePoint now);
+  bool waits_for_links(TimePoint now);
   void show_weights();
   double late_factor() const;
   bool leaves_early_phase_to_others(TimePoint now);
@@ -71,6 +72,7 @@ class BroadcastExchange final : public Exchange {
   std::uint64_t own_period_ = 0;           // of the last step
   Waits waits_ = Waits::no;
   TimePoint waits_since_ = long_ago;  // the last change of waits_
+  TimePoint links_until_ = never;     // while it waits for links: when to look again, whatever happens
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun
   bool warned_ = false, told_unlike_ = false;
 };

@@ -243,6 +243,7 @@ inline constexpr FigureRow<StageStatus> stage_rows[] = {
 
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;
+  bool waits_for_links = false;  // by exchange.narrow_links; no row of its own
   std::string exchange = "broadcast";  // another: then digest and updates are of the peer's own public copy
   std::uint64_t params = 0;
   std::uint64_t samples = 0, samples_planned = 0;

@@ -118,7 +118,7 @@ void Bottleneck::judge(double seconds, NodeStatus& s) {
                    (to.link - from.link) / span, (to.below - from.below) / span};
   // A wait that has not ended is not counted yet; only waiting_for tells of it.
   const bool waits = s.phase == "training" && steps == 0 && !s.waiting_for.empty() && !s.peers.empty();
-  if (waits) shares.updates = 1;
+  if (waits) (s.waits_for_links ? shares.links : shares.updates) = 1;
   s.limit = limit_of(s, compute, shares, held, last.steps, period_ms_);
   s.limit.compute_share = compute;
 }
