@@ -51,7 +51,8 @@ class Protocol {
   Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);
 
   // ---- audits (PROTOCOL.md 6.16; requires Options::audits) ----
-  // Ends in AuditPort::state_arrived() or state_failed(), perhaps within the call.
+  // Ends in AuditPort::state_arrived() or state_failed(), perhaps within the call; once for all wishes for the same
+  // state, whose holders are asked one after another.
   void want_state(WantedState wanted, TimePoint now, Outbox& out);
   // Another node has been granted a state of ours and has not had all of it.
   bool gives_state() const;

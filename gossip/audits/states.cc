@@ -22,16 +22,25 @@ BytesView part_of_state(const KeptState& state, std::uint32_t part) {
 // ---- fetching ----
 
 void States::want(WantedState wanted) {
-  const bool known = (fetch_ && fetch_->wanted.update == wanted.update) ||
-                     std::any_of(waiting_.begin(), waiting_.end(),
-                                 [&](const WantedState& one) { return one.update == wanted.update; });
-  if (known) return;
+  if (WantedState* const same = wanted_already(wanted.update); same != nullptr) {
+    for (const NodeId& holder : wanted.holders)
+      if (std::find(same->holders.begin(), same->holders.end(), holder) == same->holders.end())
+        same->holders.push_back(holder);
+    return;
+  }
   if (wanted.bytes == 0 || wanted.bytes > limits::state_bytes_max)
     return core_.options.audits->state_failed(wanted.update, "it has a size that no state may have");
   if (waiting_.size() >= waiting_max)
     return core_.options.audits->state_failed(wanted.update, "too many states are being fetched");
   waiting_.push_back(std::move(wanted));
   begin_next();
+}
+
+WantedState* States::wanted_already(const UpdateKey& update) {
+  if (fetch_ && fetch_->wanted.update == update) return &fetch_->wanted;
+  const auto same = std::find_if(waiting_.begin(), waiting_.end(),
+                                 [&](const WantedState& one) { return one.update == update; });
+  return same == waiting_.end() ? nullptr : &*same;
 }
 
 void States::begin_next() {

@@ -32,7 +32,8 @@ class States {
 
   States(Core& core, Overlay& overlay) : core_(core), overlay_(overlay) {}
 
-  // Ends in AuditPort::state_arrived() or state_failed(), also within the call. Requires: there is an auditor.
+  // Ends in AuditPort::state_arrived() or state_failed(), also within the call. A state that is wanted again before it
+  // has come ends so once, for both. Requires: there is an auditor.
   void want(WantedState wanted);
   void on_want(Link& link, const StateWant& want);
   void on_data(Link& link, const StateData& data);
@@ -59,6 +60,7 @@ class States {
     TimePoint given_up = never;  // the holder
     Bytes list = {}, bytes = {};
   };
+  WantedState* wanted_already(const UpdateKey& update);  // null: it is not
   void begin_next();
   void ask_next_holder();
   bool holder_comes() const;

@@ -66,31 +66,32 @@ std::shared_ptr<const gossip::KeptState> Audits::state(const UpdateKey& update, 
   return state;
 }
 
-Audits::Job* Audits::waiting_job(const UpdateKey& update) {
-  const auto waits = [&](const Job& job) {
+std::vector<Audits::Job*> Audits::waiting_jobs(const UpdateKey& update) {
+  std::vector<Job*> waiting;
+  const auto take = [&](Job& job) {
     const audit::Segment& segment = job.segments.front();
-    return job.asked && update == UpdateKey{segment.stream, segment.first};
+    if (job.asked && update == UpdateKey{segment.stream, segment.first}) waiting.push_back(&job);
   };
-  if (job_ && waits(*job_)) return &*job_;
-  const auto at = std::find_if(last_.begin(), last_.end(), waits);
-  return at == last_.end() ? nullptr : &*at;
+  if (job_) take(*job_);
+  for (Job& job : last_) take(job);
+  return waiting;
 }
 
 void Audits::state_arrived(const UpdateKey& update, Bytes state) {
-  Job* const job = waiting_job(update);
-  if (job == nullptr) return;
-  job->asked = false;
-  job->state = std::move(state);
-  job->slow = job->owed && core_.turn->now - job->asked_at > slow_state;
-  if (!job->owed) withheld_.given_early(job->segments.front().origin);
+  for (Job* const job : waiting_jobs(update)) {
+    job->asked = false;
+    job->state = state;
+    job->slow = job->owed && core_.turn->now - job->asked_at > slow_state;
+    if (!job->owed) withheld_.given_early(job->segments.front().origin);
+  }
 }
 
 void Audits::state_failed(const UpdateKey& update, const std::string& why) {
-  Job* const job = waiting_job(update);
-  if (job == nullptr) return;
-  job->asked = false;
-  job->refused = !job->owed;
-  job->no_state = why;
+  for (Job* const job : waiting_jobs(update)) {
+    job->asked = false;
+    job->refused = !job->owed;
+    job->no_state = why;
+  }
 }
 
 void Audits::check(const gossip::Revocation& proof, const NodeId& holder) {

@@ -131,8 +131,8 @@ class Audits final : public gossip::AuditPort {
   // The front segment of the job: finds out where its state is.
   void begin(Job& job, Turn& turn);
   void find_state(Job& job, const audit::StepRecord& first, Turn& turn);
-  // The job that waits for this state; null: none does.
-  Job* waiting_job(const UpdateKey& update);
+  // Those that wait for this state: a last segment may be one that is being made again already.
+  std::vector<Job*> waiting_jobs(const UpdateKey& update);
   // Concludes segments that cannot be begun, until one can or waits for its state.
   void skip_impossible(Turn& turn);
   std::optional<Job> next_last();

@@ -136,6 +136,19 @@ BOOST_AUTO_TEST_CASE(a_cheat_in_the_last_hundredth_of_a_run_that_all_leave) {
   }
 }
 
+// The state of a segment may be on its way when the run ends, and the segment be a last one, too.
+BOOST_AUTO_TEST_CASE(peers_that_audit_much_end_with_their_run) {
+  for (const std::uint64_t seed : {118, 169, 293, 334}) {  // of 400: in which one was waited for without end
+    RunConfig config = audited_run(6'000, 0.3);
+    config.segment = 2;
+    CheatingSwarm swarm(config, test::honest_step, {.nodes = {}, .end_with_the_run = true}, seed);
+    test::finish(*swarm.cluster, 900s);
+    swarm.cluster->run_until(swarm.cluster->now() + 100s);
+    for (std::size_t i = 0; i < CheatingSwarm::nodes; ++i)
+      BOOST_TEST((swarm.cluster->node(i)->status({}).phase == "ended"), "seed " << seed << ", node " << i);
+  }
+}
+
 // A false proof each second against another peer. Each checks the first one and never hears of a second.
 BOOST_AUTO_TEST_CASE(a_flood_of_false_accusations) {
   CheatingSwarm quiet(audited_run(60'000), test::honest_step), swarm(audited_run(60'000), test::honest_step);

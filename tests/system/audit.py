@@ -36,7 +36,7 @@ def honest():
         swarm.peers[1].kill()
         swarm.await_progress(SAMPLES // 2)
         swarm.peers[1].start('--checkpoint-every', '0.2')
-        finals = swarm.finish(seconds=peers.LAST_STATES)
+        finals = swarm.finish()
         status, found = audit(swarm, swarm.peers[0])
         assert status == 0, found
         assert found['agree'] == found['updates'] == finals[0]['updates'] and len(found['streams']) == 3, found
@@ -88,7 +88,7 @@ def cheat(program):
                 assert process.wait(20 * peers.SLOW) == 3
             finally:
                 process.kill()
-        finals = swarm.finish(seconds=peers.LAST_STATES)
+        finals = swarm.finish()
         # A peer's own log has all that was in its views, taken back or not. The rest is the sum of what the four made.
         updates = 0
         for peer in swarm.peers:
@@ -117,7 +117,7 @@ def among_auditors(program):
             log.seek(0)
             said = log.read()
         assert status == 3 and 'was computed wrongly' in said, (status, said)
-        finals = swarm.finish(seconds=peers.LAST_STATES)
+        finals = swarm.finish()
         rows = [{row['node_id']: row for row in final['contributions']} for final in finals]
         assert any(row[bad]['segments_differ'] > 0 for row in rows), rows
         # From the update that was found on: audits are samples, and an earlier one may have been missed.
@@ -136,7 +136,7 @@ def live():
         settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]
         report = os.path.join(swarm.directory, 'auditor.json')
         done = run('audit', 'synthetic', *settings, '--json', report, swarm.peers[0].listen)
-        finals = swarm.finish(seconds=peers.LAST_STATES)
+        finals = swarm.finish()
         assert done.returncode == 0, done
         assert 'last segments of other peers again' in done.stderr, done.stderr
         with open(report, encoding='utf-8') as file:

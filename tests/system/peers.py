@@ -10,9 +10,6 @@ import urllib.request
 
 RUMOR = ''  # set by daemons.py
 SLOW = float(os.environ.get('RUMOR_TEST_PATIENCE', '1'))  # sanitizer builds take longer
-# Seconds in which a peer of a run with audits ends: a state that it wants may have holders that left, each of which
-# has 30 s to answer.
-LAST_STATES = 150
 
 
 RESERVED = []  # sockets that are bound for as long as this process lives

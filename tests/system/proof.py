@@ -61,7 +61,7 @@ def check(swarm, bad):
     wait_for('that all have taken back what is false',
              lambda: all((row(peer, bad) or {}).get('updates') == HONEST for peer in swarm.peers))
     assert all(row(peer, bad)['taken_back'] > 0 for peer in swarm.peers)
-    finals = swarm.finish(seconds=peers.LAST_STATES)
+    finals = swarm.finish()
     # The weights are the sum of what the four made, and of what the cheat had made before the proven update.
     rows = {each['node_id']: each for each in finals[0]['contributions']}
     assert len(rows) == 5 and rows[bad]['updates'] == HONEST, rows

@@ -66,6 +66,17 @@ BOOST_AUTO_TEST_CASE(a_refusal_leads_to_the_next_holder) {
   BOOST_TEST(run.world.nodes[0].protocol->peers().size() == 2u);  // to refuse is no offence
 }
 
+BOOST_AUTO_TEST_CASE(what_is_wanted_twice_is_asked_of_the_holders_of_both_wishes) {
+  Fetching run(3);
+  run.keep(2);
+  run.want({1});
+  run.want({1, 2});
+  run.world.run_for(2s);
+  BOOST_TEST(run.has_it());
+  BOOST_TEST(run.auditors[1].asked == 1u);
+  BOOST_TEST(run.auditors[2].asked == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(nobody_has_it) {
   Fetching run(3);
   run.want({1, 2});
