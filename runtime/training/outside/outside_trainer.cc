@@ -234,6 +234,10 @@ void OutsideTrainer::watch(const OutsideWork& work, float largest) {
   if (undone_.found())
     warnings_.push_back("the optimizer writes weights of its own over the changes of other peers, so this peer trains "
                         "alone: use one that keeps no copy of the parameters, or in Python rumor.join(optimizer=...)");
+  if (undone_.found_jumps())
+    warnings_.push_back("every few steps the training loop returns towards older weights that it keeps, and takes back "
+                        "changes of other peers: let a torch optimizer keep them in its state, where join() finds "
+                        "them, or do without");
 }
 
 std::optional<std::string> OutsideTrainer::take_warning() {

@@ -21,15 +21,18 @@ void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
 }
 
 void UndoneChanges::leave_out(std::span<const std::uint32_t> positions) {
-  std::erase_if(sample_, [&](const Write& write) {
+  std::erase_if(sample_, [&](const WeightWrite& write) {
     return std::binary_search(positions.begin(), positions.end(), write.position);
   });
+  jumps_.leave_out(positions);
 }
 
 void UndoneChanges::look(std::span<const float> change) {
+  jumps_.follow(sample_);
+  jumps_.look(change);
   if (sample_.empty()) return;
   double taken_back = 0, written = 0, changed = 0;
-  for (const Write& write : sample_) {
+  for (const WeightWrite& write : sample_) {
     RUMOR_CHECK(write.position < change.size());
     const double by = write.by, own = change[write.position];
     taken_back -= by * own;
@@ -50,6 +53,11 @@ void UndoneChanges::look(std::span<const float> change) {
 bool UndoneChanges::found() {
   if (told_ || weight_ < weight_wanted || !(share_ > share_undone * weight_)) return false;
   return told_ = true;
+}
+
+bool UndoneChanges::found_jumps() {
+  if (told_ || told_jumps_ || !jumps_.found()) return false;
+  return told_jumps_ = true;
 }
 
 }  // namespace rumor

@@ -8,6 +8,8 @@
 // the loss is steep, for some steps: so the mean of the regressions of some thirty steps decides, each as much as any
 // other. A step in which the loop moves so much that its regression means little counts little.
 //
+// A loop that takes changes back every few steps only is JumpsBack's.
+//
 // Thread: one owner. Memory: some kilobytes.
 #pragma once
 
@@ -15,6 +17,8 @@
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "runtime/training/outside/jumps_back.h"
 
 namespace rumor {
 
@@ -26,17 +30,15 @@ class UndoneChanges {
   void leave_out(std::span<const std::uint32_t> positions);
   // After the loop's next step: change[position] is what the loop has added since. Forgets the sample.
   void look(std::span<const float> change);
-  // True once, when it is sure that changes are taken back.
+  // True once, when it is sure that changes are taken back: after each step, or every few steps.
   bool found();
+  bool found_jumps();
 
  private:
-  struct Write {
-    std::uint32_t position;
-    float by;  // after - before
-  };
-  std::vector<Write> sample_;
+  std::vector<WeightWrite> sample_;
+  JumpsBack jumps_;
   double share_ = 0, weight_ = 0;  // regressions of the last steps, summed up, and their weights
-  bool told_ = false;
+  bool told_ = false, told_jumps_ = false;
 };
 
 }  // namespace rumor

@@ -5,6 +5,7 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
+from typing import Any
 
 from .events import in_python
 
@@ -21,7 +22,7 @@ class RumorError(RuntimeError):
         super().__init__(text)
         self.code = code
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.code)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 import fnmatch
 import json
 import warnings
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from .tensors import Tensor, dtype_name
+
+if TYPE_CHECKING:
+    import torch
 
 SHARED_TYPES = {'F32': 4, 'F64': 8, 'BF16': 4, 'F16': 4, 'I32': 8, 'I64': 8}  # bytes of a value on the wire
 SHARED_BYTES = 900_000  # of all; the library allows about a megabyte
@@ -23,7 +26,7 @@ class Buffers:
             if pattern != '*' and not any(fnmatch.fnmatchcase(one.name, pattern) for one in local):
                 raise ValueError(f'own_buffers: the model has no buffer {pattern!r}')
         self._local, self._shared = list(local), set()
-        self._unshared: dict[str, tuple[Tensor, object]] = {}  # with a sample of its values
+        self._unshared: dict[str, tuple[Tensor, torch.Tensor]] = {}  # with a sample of its values
         left = SHARED_BYTES
         for one in local:
             if any(fnmatch.fnmatchcase(one.name, pattern) for pattern in patterns):
@@ -36,8 +39,9 @@ class Buffers:
                 self._unshared[one.name] = one, self._sample(one)
 
     @staticmethod
-    def _sample(one: Tensor) -> object:
-        return one.owner.detach().reshape(-1)[:SAMPLE].clone()
+    def _sample(one: Tensor) -> torch.Tensor:
+        sample: torch.Tensor = one.owner.detach().reshape(-1)[:SAMPLE].clone()
+        return sample
 
     def description(self) -> str:
         """The option `buffers`."""
@@ -48,7 +52,7 @@ class Buffers:
         """Names a buffer that is too large or of a type that cannot be shared, and has changed: there the peers differ,
         although their weights are equal."""
         for name, (one, before) in self._unshared.items():
-            if not bool((self._sample(one) == before).all()):
+            if not self._sample(one).equal(before):
                 warnings.warn(f'rumor: the buffer {name} is this peer\'s own: it is too large, or has no type that can '
                               f'be shared as a mean; own_buffers=[{name!r}] says that this is as it should be',
                               RuntimeWarning, stacklevel=3)

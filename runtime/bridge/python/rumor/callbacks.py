@@ -33,7 +33,7 @@ def lightning_callback(run: str, **options: Any) -> Any:
     try:
         from lightning.pytorch import Callback
     except ImportError:
-        from pytorch_lightning import Callback
+        from pytorch_lightning import Callback  # type: ignore[assignment]
 
     class RumorCallback(Callback):
         swarm: Swarm | None = None

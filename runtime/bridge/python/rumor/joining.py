@@ -35,8 +35,9 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     batch_size     samples per step, unless step() is given another number
     until_samples  step() returns False when all peers together have seen this many samples
     wait           seconds to wait for the first answer
-    optimizer      only needed for one that keeps copies of the weights and writes them over the parameters, such as
-                   float masters, Lookahead or Schedule-Free: the copies get the changes of others, too
+    optimizer      only needed for one that trains copies of the parameters instead of them, such as float masters in
+                   its param_groups: the copies get the changes of others, too. Copies in the state of an optimizer of
+                   these parameters (Lookahead, Schedule-Free) are found without it
     weights        'own': the model begins the run with its weights, which must be equal on all peers. 'swarm': it takes
                    the run's weights, from the checkpoint in `state` or from the seeds, whatever its own are: for a
                    model that was loaded from a file, or trained before. The first peer of a run has neither, and

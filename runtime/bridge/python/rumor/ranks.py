@@ -13,10 +13,11 @@ class Ranks:
     def __init__(self, model: torch.nn.Module):
         import torch
         wrapped = isinstance(model, torch.nn.parallel.DistributedDataParallel)
-        self._group = model.process_group if wrapped else None
-        self.count = torch.distributed.get_world_size(self._group) if wrapped else 1
-        self.is_peer = not wrapped or torch.distributed.get_rank(self._group) == 0
-        self._first = (torch.distributed.get_global_rank(self._group, 0)
+        group: Any = model.process_group if wrapped else None
+        self._group = group
+        self.count = torch.distributed.get_world_size(group) if wrapped else 1
+        self.is_peer = not wrapped or torch.distributed.get_rank(group) == 0
+        self._first = (torch.distributed.get_global_rank(group, 0)
                        if wrapped and hasattr(torch.distributed, 'get_global_rank') else 0)
 
     def all_do(self, action: Callable[[], Any]) -> Any:

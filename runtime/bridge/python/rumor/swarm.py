@@ -5,7 +5,7 @@ import concurrent.futures
 import contextlib
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 from ._library import IO, NOT_FOUND, RumorError
 from .buffers import Buffers
@@ -63,6 +63,10 @@ class Swarm:
             one.tell(self._peer)
         return one
 
+    def _all_do(self, action: Callable[[Peer], Any]) -> Any:
+        """The result of action(peer) in the process that is the peer, in all of its processes."""
+        return self._ranks.all_do(lambda: None if self._peer is None else action(self._peer))
+
     def _take(self) -> None:
         """Makes the program's changes to the tensors visible to the library."""
         import torch
@@ -74,10 +78,13 @@ class Swarm:
 
     def _start(self, wait: float) -> None:
         self._take()
-        answered = self._ranks.all_do(lambda: self._peer.start(wait))
+        answered = self._all_do(lambda peer: peer.start(wait))
         if not answered and self._ranks.is_peer:
             warnings.warn('rumor: nobody has answered yet; training alone until somebody does', stacklevel=3)
+        self._twins.before()
         self._put_all()
+        self._twins.after()
+        self._twins.search_soon()
 
     def _put_all(self) -> None:
         self._put(self._parameters + self._locals)
@@ -91,10 +98,8 @@ class Swarm:
 
     def _warn(self) -> None:
         """Passes the library's warnings on. They are about the line that called step()."""
-        text = self._peer.warning() if self._peer is not None else None
-        while text is not None:
+        while self._peer is not None and (text := self._peer.warning()) is not None:
             warnings.warn(f'rumor: {text}', RuntimeWarning, stacklevel=3)
-            text = self._peer.warning()
 
     def step(self, samples: int | None = None, loss: float | torch.Tensor | None = None) -> bool:
         """Call this after each optimizer.step(). Hands over its changes and applies those of other peers. Never waits.
@@ -108,12 +113,10 @@ class Swarm:
         rows = self._batch_size if samples is None else samples
         if rows < 0 or rows >= 2 ** 24:
             raise ValueError(f'step(samples={samples}): the rows of one step, from 0 to {2 ** 24 - 1}')
-        if hasattr(loss, 'detach'):
-            loss = loss.detach()
+        value = 0.0 if loss is None else float(getattr(loss, 'detach', lambda: loss)())
         self._take()
         self._twins.before()
-        goes_on = self._ranks.all_do(
-            lambda: self._peer.step(rows * self._ranks.count, 0.0 if loss is None else float(loss)))
+        goes_on: bool = self._all_do(lambda peer: peer.step(rows * self._ranks.count, value))
         self._put(self._parameters)
         self._twins.after()
         self._warn()
@@ -133,12 +136,12 @@ class Swarm:
         not sent yet, and the means of all peers' buffers: `with swarm.shared_weights(): evaluate(model)`. Do not train
         in it: changes are dropped."""
         self._take()
-        self._ranks.all_do(lambda: self._peer.show_shared(True))
+        self._all_do(lambda peer: peer.show_shared(True))
         self._put_all()
         try:
             yield
         finally:
-            self._ranks.all_do(lambda: self._peer.show_shared(False))
+            self._all_do(lambda peer: peer.show_shared(False))
             self._put_all()
 
     def state_dict(self) -> dict[str, torch.Tensor]:
@@ -175,7 +178,7 @@ class Swarm:
         except RuntimeError:  # the model is not the one that joined
             self.close()
             raise
-        self._ranks.all_do(lambda: self._end(wait, keep_model))
+        self._all_do(lambda peer: self._end(peer, wait, keep_model))
         self._put_all()
         self._call_back()
         self._buffers.warn_of_unshared()
@@ -190,10 +193,11 @@ class Swarm:
         pool.shutdown(wait=False)
         return left
 
-    def _end(self, wait: float, keep_model: bool) -> None:
+    @staticmethod
+    def _end(peer: Peer, wait: float, keep_model: bool) -> None:
         if keep_model:
-            self._peer.take_back()
-        self._peer.leave(wait)
+            peer.take_back()
+        peer.leave(wait)
 
     def close(self) -> None:
         """Ends the peer at once, without a last exchange. The model stays as it is. leave() does nothing then."""
@@ -209,7 +213,8 @@ class Swarm:
     def status(self) -> dict[str, Any]:
         """Returns the object that /status serves: peers, samples, traffic, digest and more. Where a peer has several
         processes, all of them must call it."""
-        return self._ranks.all_do(lambda: self._peer.status())
+        status: dict[str, Any] = self._all_do(lambda peer: peer.status())
+        return status
 
     def metrics(self) -> dict[str, float]:
         """Returns the numbers of status() by flat names, such as 'traffic.sent_bytes': for wandb.log(), or a line each
@@ -231,7 +236,8 @@ class Swarm:
     def samples(self) -> int:
         """Samples that all peers together have seen so far, at most a quarter of a second old. It is cheap enough for
         every step."""
-        return self._ranks.all_do(self._recent_samples)
+        samples: int = self._all_do(self._recent_samples)
+        return samples
 
     @property
     def progress(self) -> float:
@@ -242,10 +248,10 @@ class Swarm:
             raise ValueError('progress is not known: join() was called without until_samples')
         return min(1.0, self.samples / self._until_samples)
 
-    def _recent_samples(self) -> int:
+    def _recent_samples(self, peer: Peer) -> int:
         now = time.monotonic()
         if now >= self._samples_until:
-            self._samples, self._samples_until = self._peer.status().get('samples', 0), now + 0.25
+            self._samples, self._samples_until = peer.status().get('samples', 0), now + 0.25
         return self._samples
 
     def __enter__(self) -> Swarm:

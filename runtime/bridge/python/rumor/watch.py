@@ -45,9 +45,9 @@ class Watch:
         for tensor, name in self._frozen:
             if tensor.requires_grad:
                 self._fail(f'{name} needs a gradient now')
-        for place, key, one in self._buffers:
-            now = place.get(key)
-            if now is not None and now is not one.owner and not one.follow(now):
+        for buffers, key, one in self._buffers:
+            buffer = buffers.get(key)
+            if buffer is not None and buffer is not one.owner and not one.follow(buffer):
                 warnings.warn(f'rumor: {one.name} has another shape or type than at rumor.join(); checkpoints keep '
                               'what it was', stacklevel=4)
                 self._buffers = [other for other in self._buffers if other[2] is not one]
