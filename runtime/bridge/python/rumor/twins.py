@@ -125,8 +125,8 @@ class Twins:
             for key in state if isinstance(state, dict) else ():
                 if _is_copy(state[key], tensor):
                     by_key.setdefault(key, []).append(Twin(tensor, state, key))
-        every = [Copies(twins, key in ORIGINS) for key, twins in by_key.items()]
-        return [copies for copies in every if copies.are_near()]
+        every = [(key in ORIGINS, Copies(twins, key in ORIGINS)) for key, twins in by_key.items()]
+        return [copies for is_origin, copies in every if is_origin or copies.are_near()]
 
     def _in_groups(self, optimizer: torch.optim.Optimizer) -> Copies:
         """Parameters of the optimizer that are none of the model's, in the order of those that they resemble."""
@@ -144,5 +144,5 @@ class Twins:
 
 
 def _is_copy(value: Any, tensor: torch.Tensor) -> bool:
-    return hasattr(value, 'shape') and value.shape == tensor.shape and value.is_floating_point() \
+    return hasattr(value, 'data_ptr') and value.shape == tensor.shape and value.is_floating_point() \
         and value.data_ptr() != tensor.data_ptr()
