@@ -147,7 +147,7 @@ path = "bible-kjv-text"   # this package, "dict-gcide", or your own file or fold
 
 [optimizer]
 kind = "muon"             # momentum made orthogonal for the recurrent and input matrices, AdamW for all else
-momentum = 0.95
+momentum = 0.9
 beta2 = 0.99
 rate = 0.02               # peak learning rate of four peers together; each peer takes rate / (live peers)
 rate_scaling = "sqrt"
@@ -165,6 +165,7 @@ period_ms = 4
 density = 0.02            # of each mini-batch
 scope = "tensor"          # each tensor ranked by itself
 emit = "mean"             # an entry moves its weight by the mean of the chosen entries
+residual_decay = 0.3      # share of the unsent that fades while as many entries are sent as there are parameters
 grid_bits = 24
 )toml";
 
@@ -192,7 +193,7 @@ path = "bible-kjv-text"   # this package, "dict-gcide", or your own file or fold
 
 [optimizer]
 kind = "muon"             # momentum made orthogonal for the matrices within the blocks, AdamW for all else
-momentum = 0.95
+momentum = 0.9
 beta2 = 0.99
 rate = 0.02               # peak learning rate of four peers together; each peer takes rate / (live peers)
 rate_scaling = "sqrt"
@@ -211,6 +212,7 @@ period_ms = 4
 density = 0.02            # of each mini-batch: 20,344 entries
 scope = "tensor"          # each tensor ranked by itself
 emit = "mean"             # an entry moves its weight by the mean of the chosen entries
+residual_decay = 0.3      # share of the unsent that fades while as many entries are sent as there are parameters
 grid_bits = 24
 )toml";
 
