@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(peers_guess_how_far_the_run_is) {
 // Not shortened under a sanitizer: in 100 steps the start-up still counts, which costs more where peers are more.
 BOOST_AUTO_TEST_CASE(traffic_of_a_peer_is_the_same_for_any_number_of_them) {
   const auto bytes_a_step = [](std::size_t nodes) {
-    RunConfig config = average_run(nodes * rumor::test::shortened(200) * 16);
+    RunConfig config = average_run(nodes * 200 * 16);
     config.model.hidden = {64};
     config.density = 0.2;
     const sim::SimResult r = run(config, test::lan(nodes));

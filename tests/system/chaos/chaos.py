@@ -29,13 +29,15 @@ PASS, REFUSE, SWALLOW = 'pass', 'refuse', 'swallow'
 CHUNK = 16 << 10
 
 
-def socket_owner(port, pids):
-    """Whose of `pids` (index -> pid) is the loopback TCP socket with this local port; None if nobody's."""
+def socket_owner(port, front, pids):
+    """Whose of `pids` (index -> pid) is the loopback TCP socket from this port to that one; None if nobody's. A socket
+    to another port may have the same port of its own."""
     inode = None
     with open('/proc/self/net/tcp', encoding='ascii') as table:
         for line in table.readlines()[1:]:
             fields = line.split()
-            if int(fields[1].split(':')[1], 16) == port and fields[9] != '0':
+            ends = [int(end.split(':')[1], 16) for end in fields[1:3]]
+            if ends == [port, front] and fields[9] != '0':
                 inode = f'socket:[{fields[9]}]'
     if inode is None:
         return None
@@ -229,10 +231,10 @@ class Chaos:
             task.cancel()
         close_with_reset(wire.near, wire.far)
 
-    async def _owner(self, port):
+    async def _owner(self, port, front):
         """Waits a little for know(): a process may dial before this thread hears that it is there."""
         for _ in range(20):
-            caller = socket_owner(port, self.pids)
+            caller = socket_owner(port, front, self.pids)
             if caller is not None:
                 return caller
             await asyncio.sleep(0.01)
@@ -243,7 +245,7 @@ class Chaos:
             near, address = await self._loop.sock_accept(listener)
             near.setblocking(False)
             near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            caller = await self._owner(address[1])
+            caller = await self._owner(address[1], listener.getsockname()[1])
             self.counts['connections'] += 1
             verdict = self._rule(caller, index)
             if verdict == REFUSE:
