@@ -35,7 +35,7 @@ class PipelineWorld {
     Duration work = 1ms;  // of one Work
     std::multiset<MicroBatchName> sum, next_sum;  // of the step under way, and of those ahead
     // The weights, by their number, that each micro-batch was begun with. Its bytes tell copies apart.
-    std::map<std::pair<MicroBatchName, const Bytes*>, std::size_t> begun_with;
+    std::map<std::pair<MicroBatchName, std::shared_ptr<const Bytes>>, std::size_t> begun_with;
     std::size_t ahead = 0;  // micro-batches
     std::vector<std::multiset<MicroBatchName>> steps;
     Duration busy{0};
@@ -190,7 +190,8 @@ class PipelineWorld {
   Made compute(Node& node, const Work& work) const {
     Made made;
     const std::size_t weights = node.steps.size() - (work.stashed_weights ? 1 : 0);
-    const std::pair copy(work.name, work.name.source == node.stream ? nullptr : work.below.get());
+    // Kept, so that no other copy of the micro-batch gets its address.
+    const std::pair copy(work.name, work.name.source == node.stream ? nullptr : work.below);
     const auto begun = node.begun_with.emplace(copy, weights).first;
     BOOST_TEST_REQUIRE(begun->second == weights, "forward and backward have other weights");
     const auto stage = static_cast<std::uint8_t>(node.stage);
