@@ -18,20 +18,6 @@ constexpr double others_max = 0.5;      // of the jump: what the steps before ha
 constexpr double next_max = 0.33;       // the same of the next step
 constexpr double errors = 5;            // standard errors that a jump must be away from 0
 
-// The share of the writes that the step has taken back; 0 where it may be chance.
-double taken_back(std::span<const WeightWrite> writes, std::span<const float> change) {
-  double product = 0, written = 0, changed = 0;
-  for (const WeightWrite& write : writes) {
-    const double by = write.by, own = change[write.position];
-    product -= by * own;
-    written += by * by;
-    changed += own * own;
-  }
-  const double share = product / written;
-  const double variance = std::max(changed - share * product, 0.0) / (static_cast<double>(writes.size()) * written);
-  return share * share < errors * errors * variance ? 0 : share;
-}
-
 // The first step may follow a steep loss as well as a copy, so it proves nothing.
 bool has_jump(std::span<const double> shares) {
   double before = 0;  // without signs: momentum takes back, and gives again
@@ -49,9 +35,7 @@ void JumpsBack::follow(std::span<const WeightWrite> writes) {
 }
 
 void JumpsBack::leave_out(std::span<const std::uint32_t> positions) {
-  std::erase_if(followed_, [&](const WeightWrite& write) {
-    return std::binary_search(positions.begin(), positions.end(), write.position);
-  });
+  rumor::leave_out(followed_, positions);
 }
 
 void JumpsBack::look(std::span<const float> change) {
@@ -63,7 +47,8 @@ void JumpsBack::look(std::span<const float> change) {
     followed_.clear();
     shares_.clear();
   } else if (std::any_of(followed_.begin(), followed_.end(), moved)) {  // else it still gathers gradients
-    shares_.push_back(taken_back(followed_, change));
+    const auto [share, variance] = taken_back(followed_, change);
+    shares_.push_back(share * share < errors * errors * variance ? 0 : share);
     if (shares_.size() == steps_followed) end_sample();
   }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/check.h"
 
 namespace rumor {
 
@@ -21,9 +20,7 @@ void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
 }
 
 void UndoneChanges::leave_out(std::span<const std::uint32_t> positions) {
-  std::erase_if(sample_, [&](const WeightWrite& write) {
-    return std::binary_search(positions.begin(), positions.end(), write.position);
-  });
+  rumor::leave_out(sample_, positions);
   jumps_.leave_out(positions);
 }
 
@@ -31,17 +28,8 @@ void UndoneChanges::look(std::span<const float> change) {
   jumps_.follow(sample_);
   jumps_.look(change);
   if (sample_.empty()) return;
-  double taken_back = 0, written = 0, changed = 0;
-  for (const WeightWrite& write : sample_) {
-    RUMOR_CHECK(write.position < change.size());
-    const double by = write.by, own = change[write.position];
-    taken_back -= by * own;
-    written += by * by;
-    changed += own * own;
-  }
-  const double share = taken_back / written, count = static_cast<double>(sample_.size());
-  // The variance of the regression: large where the loop moves much more than others do.
-  const double variance = std::max(changed - share * taken_back, 0.0) / (count * written);
+  const auto [share, variance] = taken_back(sample_, change);
+  const double count = static_cast<double>(sample_.size());
   const double weight =
       std::min(count / static_cast<double>(writes_counted), 1.0) / (1 + variance / (error_max * error_max));
   const double kept = std::pow(share_kept, weight);

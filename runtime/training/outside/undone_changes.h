@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/training/outside/jumps_back.h"
+#include "runtime/training/outside/weight_writes.h"
 
 namespace rumor {
 

@@ -9,6 +9,7 @@ distances, and is left alone. MADGRAD (Defazio and Jelassi, 2022) is the excepti
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 NEAR_SAMPLE = 4096  # values of each tensor that are compared
 NEAR = 0.1  # of the parameters' squares: moments and gradients differ from weights by all of them
-WATCHED = 64  # values of each tensor that show whether an optimizer changes it
+WATCHED = 64  # values of each tensor
 ORIGINS = ('x0',)  # never change, and are written over the parameters all the same: MADGRAD's name for them
 PAUSE = 1000  # times as long as a search for optimizers took: until the next one
 
@@ -33,18 +34,23 @@ class Twin(NamedTuple):
         held: Any = self.holder.get(self.key) if isinstance(self.holder, dict) else self.holder[self.key]
         return held.detach() if _is_copy(held, self.parameter) else None
 
+    def seen(self) -> torch.Tensor:
+        """Some values that show whether the optimizer has changed it."""
+        return _some(self.tensor(), WATCHED).clone()
+
 
 class Copies:
     """Twins of one kind, such as all slow weights. They take part once the optimizer has changed one."""
 
     def __init__(self, twins: list[Twin], take_part: bool):
         self._twins, self._take_part = twins, take_part
-        self._first_seen = [] if take_part else self._seen()
+        self._first_seen = itertools.cycle([] if take_part else [(twin, twin.seen()) for twin in twins])
 
     def taking_part(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Parameters, and their copies as they are now."""
-        if not self._take_part and any(not one.equal(first) for one, first in zip(self._seen(), self._first_seen)):
-            self._take_part, self._first_seen = True, []
+        """Parameters, and their copies as they are now. One copy is looked at for a change each time, in turns."""
+        if not self._take_part:
+            twin, first = next(self._first_seen)
+            self._take_part = not twin.seen().equal(first)
         now = [(twin.parameter, twin.tensor()) for twin in self._twins if self._take_part]
         return [(parameter, copy) for parameter, copy in now if copy is not None]
 
@@ -57,9 +63,6 @@ class Copies:
             apart += weight * (copy - own).square().sum().item()
             size += weight * own.square().sum().item()
         return apart < NEAR * size
-
-    def _seen(self) -> list[torch.Tensor]:
-        return [_some(twin.tensor(), WATCHED).clone() for twin in self._twins]
 
 
 def _some(tensor: torch.Tensor | None, count: int) -> torch.Tensor:
