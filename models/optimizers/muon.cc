@@ -46,12 +46,14 @@ class Muon final : public Moments {
        std::vector<Stretch> others)
       : Moments(config, params, {params, size_of(others)}),
         matrices_(std::move(matrices)),
-        others_(std::move(others)) {}
+        others_(std::move(others)),
+        adam_share_(config.adam_share) {}
 
   bool has_rule() const override { return false; }
   // A step has one size however noisy its gradient is.
   bool bears_full_rate() const override { return true; }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
+  void scale_adam_share(double factor) override { adam_share_ = config_.adam_share * factor; }
   MatrixStep begin_matrix_step(double rate) override;
   std::span<const HiddenMatrix> matrices() const override { return matrices_; }
   std::size_t memory_bytes() const override;
@@ -71,6 +73,7 @@ class Muon final : public Moments {
 
   std::vector<HiddenMatrix> matrices_;
   std::vector<Stretch> others_;
+  double adam_share_;
   std::vector<Desk> desks_;
   Parallel* parallel_ = nullptr;
 };
@@ -84,14 +87,15 @@ std::size_t Muon::memory_bytes() const {
 
 MatrixStep Muon::begin_matrix_step(double rate) {
   ++steps_;
+  const double adam_rate = rate * adam_share_;
   MatrixStep step{.rate = rate,
                   .weight_decay = config_.weight_decay,
                   .momentum = static_cast<float>(config_.momentum),
-                  .others = adam_rule(rate * config_.adam_share, config_.adam_beta1),
+                  .others = adam_rule(adam_rate, config_.adam_beta1),
                   .matrices = matrices_,
                   .stretches = others_};
   step.others.kind = StepRule::Kind::adamw;
-  step.others.decay = static_cast<float>(-rate * config_.adam_share * config_.weight_decay);
+  step.others.decay = static_cast<float>(-adam_rate * config_.weight_decay);
   return step;
 }
 

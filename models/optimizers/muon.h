@@ -7,7 +7,7 @@
 // training": the mean square of a change is that of a step of Adam, so both get along with one rate.
 //
 // All other parameters (embeddings, output layer, vectors) take a step of AdamW at rate * adam_share, with adam_beta1
-// for beta1.
+// for beta1. scale_adam_share() lets that share follow the number of peers.
 //
 // Memory: 4 bytes a parameter of a hidden matrix, 8 of all others; from the first step on 8 bytes a parameter of the
 // largest matrix, and what NewtonSchulz needs, for each thread.

@@ -74,6 +74,8 @@ class Optimizer {
   virtual MatrixStep begin_matrix_step(double rate);
   // The matrices of such steps.
   virtual std::span<const HiddenMatrix> matrices() const { return {}; }
+  // A factor of adam_share from now on, 1 at first; other kinds than muon ignore it. Not part of save().
+  virtual void scale_adam_share(double /*factor*/) {}
   // True if revise() needs the changes of other peers.
   virtual bool wants_changes_of_others() const { return false; }
   // Call before begin_step with the changes of others since its last call: parameters index[e] by change[e], each index

@@ -246,6 +246,7 @@ StepPlan StreamReplay::plan_of(const StepRecord& record) const {
   const double progress = std::min(1.0, samples / static_cast<double>(run_.config.samples));
   StepPlan plan;
   plan.rate = record.flush ? 0 : run_.config.rate_for(record.peers, progress) * record.brake;
+  plan.adam_factor = run_.config.adam_factor_for(record.peers);
   plan.density = record.density;
   plan.period = record.period;
   plan.batches = static_cast<std::uint32_t>(record.batches);

@@ -148,6 +148,7 @@ void BroadcastExchange::begin_step(StepPlan& plan) {
   show_weights();
   own_period_ = std::max(own_period_ + 1, held_.replica().period());
   plan.period = own_period_;
+  plan.adam_factor = core_.config.adam_factor_for(live_count());
   staleness_.step_began();
 }
 

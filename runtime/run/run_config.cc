@@ -62,12 +62,27 @@ double RunConfig::density_at(std::size_t peers, double progress, std::uint32_t b
   return std::clamp(mean * schedule.factor(progress) * points / factors, 1e-9, density_max);
 }
 
-double RunConfig::rate_for(std::size_t peers, double progress) const {
+namespace {
+
+// The learning rate of `peers` together, as a factor of that of four.
+double growth(const std::string& scaling, const BatchRules& rules, std::size_t peers) {
+  if (scaling != "sqrt") return 1;
   const double count = static_cast<double>(std::max<std::size_t>(peers, 1));
-  const BatchRules rules = batch_rules();
   const double batches = count * rules.rows(peers) / rules.batch;  // in a mini-batch of all peers
-  const double total = rate_scaling == "sqrt" ? rate * std::sqrt(std::min(batches, 16.0) / 4.0) : rate;
-  return total * schedule.factor(progress) / count;
+  return std::sqrt(std::min(batches, 16.0) / 4.0);
+}
+
+}  // namespace
+
+double RunConfig::rate_for(std::size_t peers, double progress) const {
+  const double total = rate * growth(rate_scaling, batch_rules(), peers);
+  return total * schedule.factor(progress) / static_cast<double>(std::max<std::size_t>(peers, 1));
+}
+
+double RunConfig::adam_factor_for(std::size_t peers) const {
+  if (adam_scaling == "same") return 1;
+  const BatchRules rules = batch_rules();
+  return growth(adam_scaling, rules, peers) / growth(rate_scaling, rules, peers);
 }
 
 }  // namespace rumor

@@ -78,6 +78,7 @@ struct RunConfig {
   // sqrt: rate * sqrt(min(batches, 16) / 4), where `batches` of `batch` rows are in a mini-batch of all peers: as many
   // as peers, or fewer with a global batch; none: rate
   std::string rate_scaling = "sqrt";
+  std::string adam_scaling = "same";  // of Muon's steps of AdamW; same: as rate_scaling
   std::uint32_t batch = 16;           // samples of a mini-batch, at most
   std::uint32_t global_batch = 0;     // samples of a mini-batch of all peers together (batch_rules.h); 0: batch each
   // Worker threads that update the same weights without locks (models/optimizers/hogwild.h); 0: off, a step is one
@@ -203,6 +204,8 @@ struct RunConfig {
   bool is_early(double progress) const { return progress < early_share; }
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;
+  // Factor of that rate for what Muon leaves to AdamW, beside optimizer.adam_share.
+  double adam_factor_for(std::size_t peers) const;
 };
 
 // Parses a run file. `source` names it in errors ("run.toml: line 3: ..."). Errors: Errc::usage.

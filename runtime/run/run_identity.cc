@@ -24,6 +24,7 @@ bool counts(const RunKeyRow& key, const RunConfig& config) {
   if (key.name == "compress.residual_decay") return config.fades();
   if (key.name == "data.resolution") return config.resolution.is_on();
   if (key.name == "data.tokens") return !config.data.tokens.empty();
+  if (key.name == "optimizer.adam_scaling") return config.optimizer.kind == "muon" && config.adam_scaling != "same";
   if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";
   if (key.name.starts_with("model.adapter")) return config.model.adapter.is_on();
   if (is_llama_key(key.name)) return config.model.family == "llama";

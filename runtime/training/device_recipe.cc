@@ -40,6 +40,7 @@ Result<void> DeviceRecipe::make_room(bool several) {
 
 Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
                                         gpu::DeviceCompressor& compressor, const gpu::DeviceArray<float>& change) {
+  built_->optimizer->scale_adam_share(plan.adam_factor);
   const std::uint32_t batches = built_->batches_of(plan.batches);
   if (batches == 1 && optimizer_.has_rule()) {
     const Result<double> loss = find_gradient(plan, weights, change);

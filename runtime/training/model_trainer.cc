@@ -162,6 +162,7 @@ Result<void> ModelTrainer::absorb_step(const StepPlan& plan, StepResult& result)
   // Asking for the residual costs a walk over the last update, which absorb() otherwise does in its own pass.
   const bool with_residual = recipe_->starts_from_residual();
   const std::span<const float> residual = with_residual ? compressor_.residual() : std::span<const float>();
+  built_.optimizer->scale_adam_share(plan.adam_factor);
   const Recipe::Made made = recipe_->make(plan, {view_, residual}, change_);
   result.loss = made.loss;
   result.samples = built_.samples_of(plan);

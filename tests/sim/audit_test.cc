@@ -96,6 +96,7 @@ BOOST_AUTO_TEST_CASE(rounds_with_muon_and_entries_of_the_mean) {
   config.round_rules.local_steps = 0;
   config.emit = compress::Emit::mean;
   config.scope = compress::Scope::tensor;
+  config.adam_scaling = "none";
   check_that_all_agree(config, test::lan(3));
 }
 
@@ -187,6 +188,21 @@ BOOST_AUTO_TEST_CASE(a_rate_that_is_a_tenth_too_high_is_found) {
     plan.rate *= 1.1;
     return trainer.step(plan);
   }));
+}
+
+BOOST_AUTO_TEST_CASE(who_ignores_the_law_for_embeddings_is_found) {
+  RunConfig config = recorded();
+  config.model.hidden = {8, 8};
+  config.optimizer.kind = "muon";
+  config.rate = 0.02;
+  config.batch = 8;
+  config.global_batch = 12;  // four peers have mini-batches for one and a half
+  config.adam_scaling = "none";
+  const auto cheat = from_the_tenth([](ModelTrainer& trainer, StepPlan plan) {
+    plan.adam_factor = 1;
+    return trainer.step(plan);
+  });
+  check_that_the_cheat_is_found(10, cheat, {2, 4}, config);
 }
 
 // An honest step of that time has small pictures.

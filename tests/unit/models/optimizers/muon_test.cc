@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(all_else_takes_the_step_of_adamw_at_its_own_rate) {
   const std::vector<float> weights = random(9);
   std::vector<float> expected(parameters), delta(parameters);
   for (std::uint64_t step = 1; step <= 3; ++step) {
-    adamw->step(random(step), 0.05, expected, weights);
+    optimizer->scale_adam_share(step == 3 ? 2 : 1);
+    adamw->step(random(step), step == 3 ? 0.1 : 0.05, expected, weights);
     optimizer->step(random(step), 0.1, delta, weights);
     for (std::uint32_t i = 0; i < parameters; ++i)
       if (!is_hidden(i)) BOOST_TEST(delta[i] == expected[i], "parameter " << i);
