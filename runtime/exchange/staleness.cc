@@ -13,10 +13,13 @@ std::uint64_t Staleness::heard(const NodeId& peer, const UpdateKey& key, std::ui
   Peer& p = peers_[peer];
   PeerStaleness& f = p.figures;
   if (f.updates == 0 || f.stream != key.stream) {
-    p = Peer{{peer, key.stream}, key.seq, static_cast<std::int64_t>(own_updates) - static_cast<std::int64_t>(key.seq)};
+    p = Peer{.figures = {peer, key.stream},
+             .newest = key.seq,
+             .ahead = static_cast<std::int64_t>(own_updates) - static_cast<std::int64_t>(key.seq)};
     f.mean = static_cast<double>(staleness);
   }
   p.newest = std::max(p.newest, key.seq);
+  p.period = std::max(p.period, period);
   if (own_updates == 0) p.ahead = -static_cast<std::int64_t>(p.newest);  // still catching up on what was before us
   ++f.updates;
   f.mean += (static_cast<double>(staleness) - f.mean) / 16;
@@ -64,10 +67,23 @@ const Staleness::Peer* Staleness::slowest_behind(std::uint64_t own_updates) cons
   return slowest;
 }
 
+const Staleness::Peer* Staleness::oldest() const {
+  if (rules_.age == 0) return nullptr;
+  const Peer* oldest = nullptr;
+  for (const auto& [node, peer] : peers_) {
+    if (peer.period + rules_.age > published_) continue;
+    if (oldest == nullptr || peer.period < oldest->period) oldest = &peer;
+  }
+  return oldest;
+}
+
 std::string Staleness::waits_for(std::uint64_t own_updates) const {
   if (const Peer* slowest = slowest_behind(own_updates))
     return str("peer ", slowest->figures.node.brief(), " to catch up: we are ", lead(*slowest, own_updates),
                " updates ahead of it, exchange.steps_ahead = ", rules_.bound);
+  if (const Peer* peer = oldest())
+    return str("an update of peer ", peer->figures.node.brief(), " that is not ", published_ - peer->period,
+               " of ours old, exchange.staleness_bound = ", rules_.age);
   if (is_short())
     return str(heard_since_step_, " of ", wanted(), " updates of others have come since the last step, exchange.",
                "soft_sync = ", rules_.soft_sync);

@@ -18,10 +18,15 @@
 //              as many as there are live peers where these are fewer.
 //   bounded    a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
 //              parallel: Ho et al., NIPS 2013). Clocks are numbers of updates; those of a pair of peers count from
-//              the moment they first heard of each other.
+//              the moment they first heard of each other. So this bounds how far peers drift apart, and the time that
+//              links take stays on top of it.
+//   age        a step waits while the newest update of a live peer was made more than A of our updates ago. With A = 1
+//              each step has seen the last update of everyone, whatever links take: bulk synchronous. The clock is the
+//              period of an update, which no peer sets lower than that of any update it has applied (Lamport 1978).
 //
 // No peer waits for one that is not live: a silent peer is dropped (runtime/exchange/live_peers.h). No two peers wait
-// for each other: the slowest is ahead of none, and the one that began its step first has heard all later updates.
+// for each other: the slowest is ahead of none, the one that began its step first has heard all later updates, and of
+// two periods one is not the lower.
 //
 // Thread: one owner. Memory: some 100 bytes a live peer.
 #pragma once
@@ -65,6 +70,8 @@ class Staleness {
   // The peer is no longer live.
   void gone(const NodeId& peer) { peers_.erase(peer); }
   void step_began() { heard_since_step_ = 0; }
+  // Our own update of this period has left.
+  void published(std::uint64_t period) { published_ = period; }
 
   // Over the live peers; 0 when there are none.
   double mean() const;
@@ -74,7 +81,9 @@ class Staleness {
   double brake() const;
   // Why the next step waits; empty: it does not.
   std::string waits_for(std::uint64_t own_updates) const;
-  bool waits(std::uint64_t own_updates) const { return is_short() || slowest_behind(own_updates) != nullptr; }
+  bool waits(std::uint64_t own_updates) const {
+    return is_short() || slowest_behind(own_updates) != nullptr || oldest() != nullptr;
+  }
 
   // The figures of the live peers, in NodeId order.
   std::vector<PeerStaleness> peers() const;
@@ -83,6 +92,7 @@ class Staleness {
   struct Peer {
     PeerStaleness figures;
     std::uint64_t newest = 0;   // sequence number
+    std::uint64_t period = 0;   // the latest
     std::int64_t ahead = 0;     // our number of updates less theirs, when we first heard of the stream
   };
 
@@ -90,10 +100,12 @@ class Staleness {
   bool is_short() const { return heard_since_step_ < wanted(); }
   std::int64_t lead(const Peer& peer, std::uint64_t own_updates) const;
   const Peer* slowest_behind(std::uint64_t own_updates) const;  // null: none too far
+  const Peer* oldest() const;                                   // null: none too old
 
   StalenessRules rules_;
   std::map<NodeId, Peer> peers_;
   std::uint64_t heard_since_step_ = 0;
+  std::uint64_t published_ = 0;  // period; 0: nothing yet
 };
 
 }  // namespace rumor

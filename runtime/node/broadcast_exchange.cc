@@ -77,6 +77,7 @@ void BroadcastExchange::published(const gossip::StoredUpdate& update, compress::
   in_flight_.set_weight(view_weight_.weight());
   in_flight_.sent(std::move(change), update.header.period, live_.list());
   held_.log_own(update, now);
+  staleness_.published(update.header.period);
   round_.published(staleness_.mean());
 }
 
@@ -177,6 +178,7 @@ std::string BroadcastExchange::warning() {
     return str("updates of other peers undo ours (agreement ", fixed(*view_weight_.agreement(), 2), "), as where the ",
                "data of peers are unlike, so training no longer expects others to move as this peer does, and late ",
                "updates lower the learning rate to ", fixed(late_factor() * 100, 0), " %; nothing need be done. ",
+               "Where time is not scarce, exchange.staleness_bound = 1 learns more from each sample; ",
                "exchange.in_flight_weight = 0.5 would keep the expectation");
   }
   if (warned_ || staleness_.brake() > 0.9 || !core_.trainer->computes_at_shared_weights()) return {};

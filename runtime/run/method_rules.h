@@ -46,6 +46,7 @@ struct StalenessRules {
   double brake_from = 10;       // exchange.brake_from: B, updates; 0: off
   std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
   std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
+  std::uint32_t age = 0;        // exchange.staleness_bound: A, updates; 0: off
 };
 
 // exchange.narrow_links: what gives way where links carry less than a peer would send.

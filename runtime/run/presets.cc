@@ -35,8 +35,8 @@ in_flight_weight = "auto" # train on the shared weights plus half of the own upd
                           # 0 instead where the data of peers are unlike, and others do not move as this peer does
 period_ms = 4             # at most 250 updates per second and peer: peers that share a processor stay within about
                           # a step of each other; a model with longer steps never waits
-                          # staleness_scale = 1, soft_sync = 2, steps_ahead = 4: rules against late updates; off by
-                          # default, and each peer may choose differently (runtime/METHODS.md)
+                          # staleness_scale = 1, soft_sync = 2, steps_ahead = 4, staleness_bound = 1: rules against
+                          # late updates; off by default, and each peer may choose differently (runtime/METHODS.md)
 
 [compress]
 density = 0.001           # one weight in 1,000: 118 entries per update. Entries per parameter over the whole run

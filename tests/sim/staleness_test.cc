@@ -96,10 +96,31 @@ BOOST_AUTO_TEST_CASE(soft_sync_waits_for_some_and_not_for_all) {
   BOOST_TEST(made[3] < made[0] * 3 / 4);
 }
 
+// A message takes eight steps to arrive.
+BOOST_AUTO_TEST_CASE(peers_in_step_know_the_last_update_of_everyone) {
+  const auto staleness = [](const StalenessRules& rules) {
+    RunConfig config = test::small_run(16'000);
+    config.staleness = rules;
+    sim::ClusterOptions options = test::lan(4);
+    options.network.latency_min = options.network.latency_max = 160ms;
+    auto cluster = test::make_cluster(config, options);
+    cluster->run_until(TimePoint{3s});
+    std::uint64_t last = 0;
+    const NodeStatus status = cluster->node(0)->status(cluster->now());
+    for (const PeerStaleness& peer : status.staleness) last = std::max(last, peer.last);
+    test::finish(*cluster);
+    test::require_all_equal(*cluster, 4);
+    return last;
+  };
+  BOOST_TEST(staleness({}) >= 7u);
+  BOOST_TEST(staleness({.age = 4}) <= 3u);
+  BOOST_TEST(staleness({.age = 1}) == 0u);
+}
+
 // Two of three are killed for good while the third waits for them.
-BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
+void check_that_nobody_waits_for_the_dead(const StalenessRules& rules) {
   RunConfig config = test::small_run(8000);
-  config.staleness = {.scale = 1, .soft_sync = 2, .bound = 2};
+  config.staleness = rules;
   auto cluster = test::make_cluster(config, test::lan(3));
   cluster->run_until(TimePoint{1s});
   cluster->kill(1);
@@ -110,6 +131,11 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
   const std::uint64_t then = own_updates(*cluster, 0);
   cluster->run_until(TimePoint{10s});
   BOOST_TEST(own_updates(*cluster, 0) > then + 100);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
+  check_that_nobody_waits_for_the_dead({.scale = 1, .soft_sync = 2, .bound = 2});
+  check_that_nobody_waits_for_the_dead({.age = 1});
 }
 
 BOOST_AUTO_TEST_CASE(late_updates_lower_the_rate) {

@@ -155,7 +155,6 @@ class ProtocolWorld {
   // For strangers: dials a host, sends on a connection.
   void stranger_dials(HostId from, HostId to);
   void stranger_sends(End end, Bytes frame) { fabric_.send(end, std::move(frame), true, now_); }
-  void stranger_closes(End end) { fabric_.close(end, now_); }
 
   std::uint64_t trace() const { return trace_; }
   std::uint64_t events() const { return events_; }

@@ -95,6 +95,27 @@ BOOST_AUTO_TEST_CASE(soft_sync_waits_for_so_many_updates_of_others) {
   BOOST_TEST(!staleness.waits(3));  // nobody is left to wait for
 }
 
+BOOST_AUTO_TEST_CASE(age_waits_for_a_new_update_of_everyone) {
+  Staleness in_step({.age = 1}), behind({.age = 3});
+  for (Staleness* s : {&in_step, &behind}) {
+    hear(*s, 1, 10, 5, 5, 0);
+    hear(*s, 2, 99, 7, 5, 0);
+    BOOST_TEST(!s->waits(0));  // nothing of ours has left
+    s->published(7);
+  }
+  BOOST_TEST(in_step.waits(1));
+  BOOST_TEST(in_step.waits_for(1).find(test::node(1).brief() + " that is not 2 of ours old") != std::string::npos);
+  BOOST_TEST(!behind.waits(1));
+  behind.published(8);
+  BOOST_TEST(behind.waits(1));
+  hear(in_step, 1, 9, 4, 7, 1);  // an older one came late
+  BOOST_TEST(in_step.waits(1));
+  hear(in_step, 1, 11, 7, 7, 1);
+  BOOST_TEST(!in_step.waits(1));
+  behind.gone(test::node(1));
+  BOOST_TEST(!behind.waits(1));
+}
+
 // Ho et al. 2013: a worker at clock c may go on while the slowest has reached c - s.
 BOOST_AUTO_TEST_CASE(bounded_waits_for_the_slowest) {
   Staleness staleness({.bound = 3});

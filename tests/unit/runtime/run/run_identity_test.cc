@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
     BOOST_TEST_CONTEXT(shared) BOOST_TEST((id_with(shared) != id));
   for (const char* own : {"compress.density=0.02", "compress.bytes_per_update=900", "compress.scope=tensor",
                           "exchange.period_ms=9", "exchange.soft_sync=2", "exchange.steps_ahead=4",
-                          "exchange.narrow_links=wait",
+                          "exchange.narrow_links=wait", "exchange.staleness_bound=1",
                           "exchange.staleness_scale=1", "exchange.neighbours=2", "exchange.consensus_rate=0.2",
                           "exchange.drift_bound=1", "exchange.teachers=4", "exchange.refresh_every=9",
                           "exchange.agreement=2", "network.listen=127.0.0.1:1", "data.path=/elsewhere"})
