@@ -82,8 +82,8 @@ std::string Staleness::waits_for(std::uint64_t own_updates) const {
     return str("peer ", slowest->figures.node.brief(), " to catch up: we are ", lead(*slowest, own_updates),
                " updates ahead of it, exchange.steps_ahead = ", rules_.bound);
   if (const Peer* peer = oldest())
-    return str("an update of peer ", peer->figures.node.brief(), " that is not ", published_ - peer->period,
-               " of ours old, exchange.staleness_bound = ", rules_.age);
+    return str("a newer update of peer ", peer->figures.node.brief(), ": its newest is ", published_ - peer->period,
+               " updates behind ours, exchange.staleness_bound = ", rules_.age);
   if (is_short())
     return str(heard_since_step_, " of ", wanted(), " updates of others have come since the last step, exchange.",
                "soft_sync = ", rules_.soft_sync);

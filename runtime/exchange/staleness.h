@@ -26,7 +26,8 @@
 //
 // No peer waits for one that is not live: a silent peer is dropped (runtime/exchange/live_peers.h). No two peers wait
 // for each other: the slowest is ahead of none, the one that began its step first has heard all later updates, and of
-// two periods one is not the lower.
+// two last periods one is the lower at most. A peer that waits long on purpose, or sends old periods, holds up those
+// that chose to wait; nobody else.
 //
 // Thread: one owner. Memory: some 100 bytes a live peer.
 #pragma once

@@ -44,7 +44,7 @@ void ViewWeight::published() {
 double ViewWeight::rate_factor(double staleness) const {
   if (fixed_) return 1;
   const double missing = static_cast<double>(level_full - level_) / level_full;
-  const double bare = 1 / (2 * staleness + 1);
+  const double bare = 1 / (2 * std::max(staleness, least_delay) + 1);
   return missing > bare ? bare / missing : 1;
 }
 

@@ -15,7 +15,8 @@
 // for rates below 2 sin(pi / (4 D + 2)) over the curvature (Levin, May, "A note on difference-delay equations",
 // Theoretical Population Biology 1976), where rates below 2 do without delay. So a peer at weight 0 divides its
 // learning rate by 2 D + 1, a third less than that limit. In between the view answers a part of the delay, and the
-// factor counts for the other part alone.
+// factor counts for the other part alone. D is one step at least, since an entry that links do not delay still waits
+// in the residual: with two classes a peer and no other delay, training is unsteady at the full rate (METHODS.md).
 //
 // The weight changes by 1/64 with an own update, at most. It is not stored, as the staleness is not: a restarted peer
 // begins at 1/2 and measures anew. The same updates in the same order give the same weight on every machine.
@@ -39,6 +40,7 @@ class ViewWeight {
   static constexpr std::size_t looked_at_max = 65536, compared_max = 4096;  // entries of an update
   static constexpr double memory = 16384;                              // positions that count, the newest most
   static constexpr double first_heard = 2048;  // positions before the weight first changes
+  static constexpr double least_delay = 1;  // step
   static constexpr double unlike_below = -0.02, alike_above = 0.2;
 
   // fixed: the weight, in [0, 1], which then stays; none: it follows the agreement, from 1/2 on.

@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(age_waits_for_a_new_update_of_everyone) {
     s->published(7);
   }
   BOOST_TEST(in_step.waits(1));
-  BOOST_TEST(in_step.waits_for(1).find(test::node(1).brief() + " that is not 2 of ours old") != std::string::npos);
+  BOOST_TEST(in_step.waits_for(1).find(test::node(1).brief() + ": its newest is 2 updates behind") !=
+             std::string::npos);
   BOOST_TEST(!behind.waits(1));
   behind.published(8);
   BOOST_TEST(behind.waits(1));
