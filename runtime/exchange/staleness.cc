@@ -56,9 +56,9 @@ std::int64_t Staleness::lead(const Peer& peer, std::uint64_t own_updates) const 
 }
 
 const Staleness::Peer* Staleness::slowest_behind(std::uint64_t own_updates) const {
-  if (rules_.bound == 0) return nullptr;
+  if (rules_.steps_ahead == 0) return nullptr;
   const Peer* slowest = nullptr;
-  std::int64_t most = rules_.bound;
+  std::int64_t most = rules_.steps_ahead;
   for (const auto& [node, peer] : peers_) {
     if (lead(peer, own_updates) <= most) continue;
     most = lead(peer, own_updates);
@@ -68,10 +68,10 @@ const Staleness::Peer* Staleness::slowest_behind(std::uint64_t own_updates) cons
 }
 
 const Staleness::Peer* Staleness::oldest() const {
-  if (rules_.age == 0) return nullptr;
+  if (rules_.staleness_bound == 0) return nullptr;
   const Peer* oldest = nullptr;
   for (const auto& [node, peer] : peers_) {
-    if (peer.period + rules_.age > published_) continue;
+    if (peer.period + rules_.staleness_bound > published_) continue;
     if (oldest == nullptr || peer.period < oldest->period) oldest = &peer;
   }
   return oldest;
@@ -80,10 +80,10 @@ const Staleness::Peer* Staleness::oldest() const {
 std::string Staleness::waits_for(std::uint64_t own_updates) const {
   if (const Peer* slowest = slowest_behind(own_updates))
     return str("peer ", slowest->figures.node.brief(), " to catch up: we are ", lead(*slowest, own_updates),
-               " updates ahead of it, exchange.steps_ahead = ", rules_.bound);
+               " updates ahead of it, exchange.steps_ahead = ", rules_.steps_ahead);
   if (const Peer* peer = oldest())
     return str("a newer update of peer ", peer->figures.node.brief(), ": its newest is ", published_ - peer->period,
-               " updates behind ours, exchange.staleness_bound = ", rules_.age);
+               " updates behind ours, exchange.staleness_bound = ", rules_.staleness_bound);
   if (is_short())
     return str(heard_since_step_, " of ", wanted(), " updates of others have come since the last step, exchange.",
                "soft_sync = ", rules_.soft_sync);

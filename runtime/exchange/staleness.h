@@ -16,12 +16,12 @@
 //              1976). The stronger of scale and brake counts.
 //   soft-sync  a step waits until S updates of others have come since the last one began (n-softsync, same paper), or
 //              as many as there are live peers where these are fewer.
-//   bounded    a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
+//   ahead      a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
 //              parallel: Ho et al., NIPS 2013). Clocks are numbers of updates; those of a pair of peers count from
 //              the moment they first heard of each other. So this bounds how far peers drift apart, and the time that
 //              links take stays on top of it.
-//   age        a step waits while the newest update of a live peer was made more than A of our updates ago. With A = 1
-//              each step has seen the last update of everyone, whatever links take: bulk synchronous. The clock is the
+//   bounded    a step waits while the newest update of a live peer lacks more than A of our updates. With A = 1 each
+//              step has seen the last update of everyone, whatever links take: bulk synchronous. The clock is the
 //              period of an update, which no peer sets lower than that of any update it has applied (Lamport 1978).
 //
 // No peer waits for one that is not live: a silent peer is dropped (runtime/exchange/live_peers.h). No two peers wait

@@ -42,11 +42,11 @@ struct NeighbourRules {
 
 // Rules for the start and the learning rate of a step: runtime/exchange/staleness.h. Each peer chooses for itself.
 struct StalenessRules {
-  double scale = 0;             // exchange.staleness_scale: lambda; 0: off
-  double brake_from = 10;       // exchange.brake_from: B, updates; 0: off
-  std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
-  std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
-  std::uint32_t age = 0;        // exchange.staleness_bound: A, updates; 0: off
+  double scale = 0;                   // exchange.staleness_scale: lambda; 0: off
+  double brake_from = 10;             // exchange.brake_from: B, updates; 0: off
+  std::uint32_t soft_sync = 0;        // exchange.soft_sync: S, updates; 0: off
+  std::uint32_t steps_ahead = 0;      // exchange.steps_ahead: s, updates; 0: off
+  std::uint32_t staleness_bound = 0;  // exchange.staleness_bound: A, updates; 0: off
 };
 
 // exchange.narrow_links: what gives way where links carry less than a peer would send.

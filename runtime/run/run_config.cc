@@ -30,7 +30,7 @@ std::string RunConfig::warning() const {
   if (pipeline.stages > 1 && global_batch > 0)
     return str("optimizer.global_batch does nothing with pipeline.stages: each step of a stage has optimizer.batch = ",
                batch, " samples, however many peers there are");
-  const bool waits = staleness.soft_sync > 0 || staleness.bound > 0 || staleness.age > 0;
+  const bool waits = staleness.soft_sync > 0 || staleness.steps_ahead > 0 || staleness.staleness_bound > 0;
   if (has_own_models() && (waits || staleness.scale > 0 || early_peers > 0))
     return str("exchange.soft_sync, steps_ahead, staleness_bound, staleness_scale and early_peers are of peers that "
                "broadcast; with exchange.mode = \"", mode, "\" they do nothing");

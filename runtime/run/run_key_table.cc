@@ -160,11 +160,11 @@ std::vector<RunKeyRow> exchange_keys() {
           whole(0, 4096, FIELD(staleness.soft_sync))),
       row("exchange.steps_ahead", of_peer,
           "updates by which a peer may lead the slowest one before its steps wait; 0: off",
-          whole(0, 1'000'000, FIELD(staleness.bound))),
+          whole(0, 1'000'000, FIELD(staleness.steps_ahead))),
       row("exchange.staleness_bound", of_peer,
           "a step waits until each peer's newest update lacks no more than this many of our last updates; 1: peers "
           "go in step; 0: off",
-          whole(0, 1'000'000, FIELD(staleness.age))),
+          whole(0, 1'000'000, FIELD(staleness.staleness_bound))),
       row("exchange.narrow_links", of_peer,
           "what gives way where links carry less than a peer would send: thin: entries of updates; wait: steps",
           choice({narrow_thin, narrow_wait}, FIELD(narrow_links))),

@@ -22,13 +22,18 @@ double seconds_waited(const sim::Cluster& cluster, std::size_t i) {
   return cluster.node(i)->status(cluster.now()).training.seconds_waited;
 }
 
+// Every message takes so long to arrive.
+sim::ClusterOptions far_apart(Duration latency) {
+  sim::ClusterOptions options = test::lan(4);
+  options.network.latency_min = options.network.latency_max = latency;
+  return options;
+}
+
 // The factor of the learning rate when every message takes ten steps to arrive.
 double rate_factor_far_apart(const StalenessRules& rules) {
   RunConfig config = test::small_run(16'000);
   config.staleness = rules;
-  sim::ClusterOptions options = test::lan(4);
-  options.network.latency_min = options.network.latency_max = 200ms;
-  auto cluster = test::make_cluster(config, options);
+  auto cluster = test::make_cluster(config, far_apart(200ms));
   cluster->run_until(TimePoint{4s});
   const NodeStatus status = cluster->node(0)->status(cluster->now());
   BOOST_REQUIRE(status.staleness.size() == 3u);
@@ -60,7 +65,7 @@ BOOST_AUTO_TEST_CASE(one_straggler_slows_dense_averaging_and_nothing_else) {
 BOOST_AUTO_TEST_CASE(nobody_runs_further_ahead_than_the_bound) {
   RunConfig config = test::small_run(16'000);
   for (const std::uint32_t bound : {0u, 3u}) {
-    config.staleness.bound = bound;
+    config.staleness.steps_ahead = bound;
     auto cluster = test::make_cluster(config, with_straggler(4, 4));
     std::uint64_t lead_max = 0;
     for (TimePoint at{1s}; at <= TimePoint{5s}; at += 250ms) {
@@ -101,9 +106,7 @@ BOOST_AUTO_TEST_CASE(peers_in_step_know_the_last_update_of_everyone) {
   const auto staleness = [](const StalenessRules& rules) {
     RunConfig config = test::small_run(16'000);
     config.staleness = rules;
-    sim::ClusterOptions options = test::lan(4);
-    options.network.latency_min = options.network.latency_max = 160ms;
-    auto cluster = test::make_cluster(config, options);
+    auto cluster = test::make_cluster(config, far_apart(160ms));
     cluster->run_until(TimePoint{3s});
     std::uint64_t last = 0;
     const NodeStatus status = cluster->node(0)->status(cluster->now());
@@ -113,8 +116,8 @@ BOOST_AUTO_TEST_CASE(peers_in_step_know_the_last_update_of_everyone) {
     return last;
   };
   BOOST_TEST(staleness({}) >= 7u);
-  BOOST_TEST(staleness({.age = 4}) <= 3u);
-  BOOST_TEST(staleness({.age = 1}) == 0u);
+  BOOST_TEST(staleness({.staleness_bound = 4}) <= 3u);
+  BOOST_TEST(staleness({.staleness_bound = 1}) == 0u);
 }
 
 // Two of three are killed for good while the third waits for them.
@@ -134,8 +137,8 @@ void check_that_nobody_waits_for_the_dead(const StalenessRules& rules) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
-  check_that_nobody_waits_for_the_dead({.scale = 1, .soft_sync = 2, .bound = 2});
-  check_that_nobody_waits_for_the_dead({.age = 1});
+  check_that_nobody_waits_for_the_dead({.scale = 1, .soft_sync = 2, .steps_ahead = 2});
+  check_that_nobody_waits_for_the_dead({.staleness_bound = 1});
 }
 
 BOOST_AUTO_TEST_CASE(late_updates_lower_the_rate) {

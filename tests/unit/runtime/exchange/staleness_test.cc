@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(soft_sync_waits_for_so_many_updates_of_others) {
   BOOST_TEST(!staleness.waits(3));  // nobody is left to wait for
 }
 
-BOOST_AUTO_TEST_CASE(age_waits_for_a_new_update_of_everyone) {
-  Staleness in_step({.age = 1}), behind({.age = 3});
+BOOST_AUTO_TEST_CASE(bounded_waits_for_a_new_update_of_everyone) {
+  Staleness in_step({.staleness_bound = 1}), behind({.staleness_bound = 3});
   for (Staleness* s : {&in_step, &behind}) {
     hear(*s, 1, 10, 5, 5, 0);
     hear(*s, 2, 99, 7, 5, 0);
@@ -118,8 +118,8 @@ BOOST_AUTO_TEST_CASE(age_waits_for_a_new_update_of_everyone) {
 }
 
 // Ho et al. 2013: a worker at clock c may go on while the slowest has reached c - s.
-BOOST_AUTO_TEST_CASE(bounded_waits_for_the_slowest) {
-  Staleness staleness({.bound = 3});
+BOOST_AUTO_TEST_CASE(steps_ahead_waits_for_the_slowest) {
+  Staleness staleness({.steps_ahead = 3});
   hear(staleness, 1, 10, 1, 1, 100);  // they meet: 10 there, 100 here
   hear(staleness, 2, 50, 1, 1, 100);
   BOOST_TEST(!staleness.waits(103));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(bounded_waits_for_the_slowest) {
 }
 
 BOOST_AUTO_TEST_CASE(clocks_begin_anew_with_a_stream_and_with_our_own_first_update) {
-  Staleness staleness({.bound = 2});
+  Staleness staleness({.steps_ahead = 2});
   for (std::uint64_t seq = 1; seq <= 500; ++seq) hear(staleness, 1, seq, 1, 0, 0);  // its history
   BOOST_TEST(!staleness.waits(2));
   BOOST_TEST(staleness.waits(3));
