@@ -19,8 +19,8 @@ std::string str(const Parts&... parts) {
 // Fixed-point decimal: fixed(2.0 / 3, 2) == "0.67".
 std::string fixed(double value, int digits);
 
-// The candidate nearest to `word` by edit distance; empty when none is near (more than half the word
-// differs). For "unknown key densitty; did you mean density?".
+// The candidate nearest to `word`: the first one that begins with it, else by edit distance; empty when none is near
+// (more than half the word differs). For "unknown key densitty; did you mean density?".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace rumor

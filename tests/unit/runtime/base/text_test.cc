@@ -25,6 +25,7 @@ BOOST_AUTO_TEST_CASE(nearest_finds_what_was_meant) {
   BOOST_TEST(nearest("sede", keys) == "seed");
   BOOST_TEST(nearest("sample", keys) == "samples");
   BOOST_TEST(nearest("learning-rate", keys) == "learning_rate");
+  BOOST_TEST(nearest("learning", keys) == "learning_rate");
   BOOST_TEST(nearest("seed", keys) == "seed");
 }
 
