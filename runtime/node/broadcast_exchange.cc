@@ -35,11 +35,13 @@ BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
       view_weight_(view_weight(core)),
       in_flight_(held.form().layout, view_weight_.weight()),
       staleness_(core.config.staleness),
+      turns_(core.config.turns, {core.options.shard.index, core.options.shard.count}),
       round_(round_length(core)) {}
 
 // Before its first update a peer has often heard no other, so it shares the learning rate with its neighbours.
 std::size_t BroadcastExchange::live_count() const {
   const bool begins = core_.phase == Phase::training && core_.own_updates == 0;
+  if (turns_.on() && !began_turn_) return turns_.expected();
   return 1 + std::max(live_.count(), begins ? core_.protocol->peers().size() : 0);
 }
 
@@ -61,17 +63,32 @@ void BroadcastExchange::configure(gossip::Options& options) {
 // ---- updates ----
 
 void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint now) {
+  if (turns_.heard(header.origin, header.period, now)) turn_began();
+  TrainingFigures& figures = core_.figures;
+  ++figures.updates_of_others;
+  in_flight_.answered(header.origin, header.period);
+  if (turns_.on() && !turns_.is_current(header.period)) return;  // its origin trains no more
   live_.heard(header.origin, now);
   const std::uint64_t staleness =
       staleness_.heard(header.origin, header.key, header.period, own_period_, core_.own_updates);
-  TrainingFigures& figures = core_.figures;
-  ++figures.updates_of_others;
   figures.staleness_sum += staleness;
   figures.staleness_max = std::max(figures.staleness_max, staleness);
-  in_flight_.answered(header.origin, header.period);
+}
+
+// Nothing is expected of the peers of the last turn.
+void BroadcastExchange::turn_began() {
+  began_turn_ = false;
+  if (!turns_.is_apart()) return;
+  for (const NodeId& peer : live_.list()) {
+    live_.forget(peer);
+    in_flight_.gone(peer);
+    staleness_.gone(peer);
+  }
 }
 
 void BroadcastExchange::published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) {
+  if (turns_.published(update.header.period)) turn_began();
+  began_turn_ = true;
   if (live_.count() > 0) view_weight_.seen(update.header.origin, *change);
   view_weight_.published();
   in_flight_.set_weight(view_weight_.weight());
@@ -99,6 +116,9 @@ bool BroadcastExchange::waits_for_links(TimePoint now) {
 
 // By the rules against staleness, for narrow links, and by the run file's early phase.
 BroadcastExchange::Waits BroadcastExchange::waits(TimePoint now) {
+  if (turns_.advance(held_.replica().period())) turn_began();
+  turns_.take_over(own_period_, now);
+  if (!turns_.next(own_period_)) return Waits::turn;
   if (staleness_.waits(core_.own_updates)) return Waits::updates;
   if (waits_for_links(now)) return Waits::links;
   return leaves_early_phase_to_others(now) ? Waits::early_phase : Waits::no;
@@ -109,7 +129,7 @@ bool BroadcastExchange::must_wait(TimePoint now) {
   if (cause != waits_) {
     const double waited = to_seconds(now - waits_since_);
     if (waits_ == Waits::links) core_.figures.seconds_waited_links += waited;
-    if (waits_ == Waits::updates || waits_ == Waits::early_phase) core_.figures.seconds_waited += waited;
+    if (waits_ != Waits::no && waits_ != Waits::links) core_.figures.seconds_waited += waited;
     waits_ = cause;
     waits_since_ = now;
   }
@@ -132,12 +152,14 @@ TimePoint BroadcastExchange::early_patience_ends() const {
 
 std::optional<TimePoint> BroadcastExchange::waits_until() const {
   if (waits_ == Waits::no) return std::nullopt;
-  return std::min({live_.next_expiry(), early_patience_ends(), waits_ == Waits::links ? links_until_ : never});
+  const TimePoint turn = waits_ == Waits::turn ? turns_.patience_ends(own_period_) : never;
+  return std::min({turn, live_.next_expiry(), early_patience_ends(), waits_ == Waits::links ? links_until_ : never});
 }
 
 std::string BroadcastExchange::waiting_for() const {
   if (waits_ == Waits::no) return {};
   if (waits_ == Waits::updates) return staleness_.waits_for(core_.own_updates);
+  if (waits_ == Waits::turn) return str("its turn to train: exchange.trainers = ", core_.config.turns.trainers);
   if (waits_ == Waits::links) return "links to carry its updates, exchange.narrow_links = \"wait\"";
   return str("the early phase to end, in which shards 1 to ", core_.config.early_peers,
              " train alone: exchange.early_share = ", fixed(core_.config.early_share, 2));
@@ -147,7 +169,8 @@ std::string BroadcastExchange::waiting_for() const {
 
 void BroadcastExchange::begin_step(StepPlan& plan) {
   show_weights();
-  own_period_ = std::max(own_period_ + 1, held_.replica().period());
+  const std::uint64_t usual = std::max(own_period_ + 1, held_.replica().period());
+  own_period_ = std::max(usual, turns_.next(own_period_).value_or(usual));
   plan.period = own_period_;
   plan.adam_factor = core_.config.adam_factor_for(live_count());
   staleness_.step_began();
@@ -180,6 +203,12 @@ std::string BroadcastExchange::warning() {
                "updates lower the learning rate to ", fixed(late_factor() * 100, 0), " %; nothing need be done. ",
                "Where time is not scarce, exchange.staleness_bound = 1 learns more from each sample; ",
                "exchange.in_flight_weight = 0.5 would keep the expectation");
+  }
+  const std::uint32_t trainers = core_.config.turns.trainers;
+  if (trainers > 0 && core_.options.shard.count == 1 && live_.count() >= trainers && !told_of_turns_) {
+    told_of_turns_ = true;
+    return str(1 + live_.count(), " peers train at once, although exchange.trainers = ", trainers, ": a peer without ",
+               "a shard cannot know when it is its turn; start each with its own --shard I/N");
   }
   if (warned_ || staleness_.brake() > 0.9 || !core_.trainer->computes_at_shared_weights()) return {};
   warned_ = true;

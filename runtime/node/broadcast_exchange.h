@@ -1,6 +1,7 @@
 // BroadcastExchange: mode "broadcast". Every update goes to every peer, so replicas become equal. Training does not
 // wait: the trainer computes at the replica plus an estimate of what others are doing (InFlightView), live peers share
-// the learning rate (LivePeers), and rules limit the damage of late updates (Staleness).
+// the learning rate (LivePeers), and rules limit the damage of late updates (Staleness). Some of the peers may train at
+// a time (Turns).
 //
 // Thread: one owner, as Node.
 #pragma once
@@ -12,6 +13,7 @@
 #include "runtime/exchange/live_peers.h"
 #include "runtime/exchange/round_length.h"
 #include "runtime/exchange/staleness.h"
+#include "runtime/exchange/turns.h"
 #include "runtime/exchange/view_weight.h"
 #include "runtime/node/exchange.h"
 
@@ -42,6 +44,7 @@ class BroadcastExchange final : public Exchange {
   bool must_wait(TimePoint now) override;
   std::optional<TimePoint> waits_until() const override;
   std::string waiting_for() const override;
+  bool turn_ends() const override { return turns_.end(own_period_); }
   void begin_step(StepPlan& plan) override;
   std::string warning() override;
   void work_ahead() override;
@@ -53,9 +56,10 @@ class BroadcastExchange final : public Exchange {
 
  private:
   // For this the next step waits.
-  enum class Waits : std::uint8_t { no, updates, links, early_phase };
+  enum class Waits : std::uint8_t { no, turn, updates, links, early_phase };
 
   Waits waits(TimePoint now);
+  void turn_began();
   bool waits_for_links(TimePoint now);
   void show_weights();
   double late_factor() const;
@@ -68,13 +72,15 @@ class BroadcastExchange final : public Exchange {
   InFlightView in_flight_;
   Staleness staleness_;
   LivePeers live_;
+  Turns turns_;
   RoundLength round_;
   std::uint64_t own_period_ = 0;           // of the last step
   Waits waits_ = Waits::no;
   TimePoint waits_since_ = long_ago;  // the last change of waits_
   TimePoint links_until_ = never;     // while it waits for links: when to look again, whatever happens
+  bool began_turn_ = false;                // an own update of the newest turn is published
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun
-  bool warned_ = false, told_unlike_ = false;
+  bool warned_ = false, told_unlike_ = false, told_of_turns_ = false;
 };
 
 }  // namespace rumor

@@ -80,6 +80,9 @@ class Exchange {
   virtual std::string waiting_for() const { return {}; }
   // Whether the next step shall end in an update.
   virtual bool publishes_next() const { return true; }
+  // Whether this peer's turn to train ends (runtime/exchange/turns.h), so that its next step shall send from the
+  // residual alone.
+  virtual bool turn_ends() const { return false; }
   // Shows the trainer the weights to compute at, and sets those members of the plan that depend on other peers: period,
   // teachers, drift_bound. Requires: plan.hold is set, and the trainer is idle.
   virtual void begin_step(StepPlan& plan) = 0;

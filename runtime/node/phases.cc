@@ -212,6 +212,8 @@ void Phases::compute(Turn& turn) {
   if (!trains()) return core_.exchange->work_ahead();  // else entries pile up
   if (turn.now < next_step_ || core_.exchange->must_wait(turn.now)) return core_.exchange->work_ahead();
   next_step_ = turn.now + Duration(static_cast<std::int64_t>(core_.config.period_ms * 1000));
+  if (core_.exchange->turn_ends() && can_flush() && core_.protocol->may_publish(turn.now))
+    return outgoing_.start_flush(density_max, turn);
   outgoing_.start_step(turn);
 }
 
@@ -223,9 +225,12 @@ bool Phases::evaluation_due(TimePoint now) {
   return !core_.options.observe || std::exchange(evaluated_, weights) != weights;
 }
 
+bool Phases::can_flush() const {
+  return core_.trainer->flushes() && !core_.config.has_byte_budget() && !core_.options.observe;
+}
+
 std::size_t Phases::flushes_allowed() const {
-  const bool possible = core_.trainer->flushes() && !core_.config.has_byte_budget() && !core_.options.observe;
-  if (!possible || core_.own_updates == 0) return 0;
+  if (!can_flush() || core_.own_updates == 0) return 0;
   const std::uint64_t params = incoming_.form().layout.params();
   const auto entries = static_cast<std::uint64_t>(flush_density * static_cast<double>(params));
   const double bits = compress::bound_bits(params, std::max<std::uint64_t>(entries, 1));

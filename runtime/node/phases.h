@@ -8,7 +8,8 @@
 // of the rest, so that seventeen of them, 5.7 bits a parameter, leave less than a hundredth of the squares where the
 // residual has a normal or Laplace distribution, and five hundredths where few of its values are very large. Updates of
 // a tenth to a half of the parameters took as many bits and left more, and their entries took three times the memory of
-// the weights. exchange.flush_bits limits the bits; 0 leaves the phase out.
+// the weights. exchange.flush_bits limits the bits; 0 leaves the phase out. A peer whose turn to train ends makes one
+// such update (runtime/exchange/turns.h).
 //
 // Finishing lasts until the neighbours have finished too (runtime/exchange/finishing.h). Done: the last evaluation is
 // made, then the node serves on or ends, as the options say. Ended can follow every phase.
@@ -76,6 +77,8 @@ class Phases {
   void save_checkpoint_if_due(Turn& turn);
   SaveCheckpoint make_checkpoint() const;
   void compute(Turn& turn);
+  // Whether a step can be an update from the residual alone.
+  bool can_flush() const;
   // How many flushing updates exchange.flush_bits allow.
   std::size_t flushes_allowed() const;
   void flush(Turn& turn);

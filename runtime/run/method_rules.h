@@ -49,6 +49,12 @@ struct StalenessRules {
   std::uint32_t staleness_bound = 0;  // exchange.staleness_bound: A, updates; 0: off
 };
 
+// Peers that train in turn: runtime/exchange/turns.h.
+struct TurnRules {
+  std::uint32_t trainers = 0;       // peers that train at once; 0: all
+  std::uint32_t turn_updates = 48;  // periods of a turn
+};
+
 // exchange.narrow_links: what gives way where links carry less than a peer would send.
 inline constexpr const char* narrow_thin = "thin";  // entries of updates
 inline constexpr const char* narrow_wait = "wait";  // steps

@@ -31,9 +31,9 @@ std::string RunConfig::warning() const {
     return str("optimizer.global_batch does nothing with pipeline.stages: each step of a stage has optimizer.batch = ",
                batch, " samples, however many peers there are");
   const bool waits = staleness.soft_sync > 0 || staleness.steps_ahead > 0 || staleness.staleness_bound > 0;
-  if (has_own_models() && (waits || staleness.scale > 0 || early_peers > 0))
-    return str("exchange.soft_sync, steps_ahead, staleness_bound, staleness_scale and early_peers are of peers that "
-               "broadcast; with exchange.mode = \"", mode, "\" they do nothing");
+  if (has_own_models() && (waits || staleness.scale > 0 || early_peers > 0 || turns.trainers > 0))
+    return str("exchange.soft_sync, steps_ahead, staleness_bound, staleness_scale, early_peers and trainers are of "
+               "peers that broadcast; with exchange.mode = \"", mode, "\" they do nothing");
   const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw" ||
                             optimizer.kind == "nadamw";
   if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};

@@ -92,6 +92,7 @@ struct RunConfig {
   std::optional<double> in_flight_weight;
   double period_ms = 0;            // least time between two updates of this peer
   StalenessRules staleness;        // runtime/exchange/staleness.h; each peer's own choice
+  TurnRules turns;                 // runtime/exchange/turns.h; each peer's own choice
   std::string narrow_links = narrow_thin;  // method_rules.h; each peer's own choice
   // Bits a parameter that a peer may spend at the end on what waits in its residual (runtime/node/phases.h).
   double flush_bits = 0;

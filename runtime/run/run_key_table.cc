@@ -165,6 +165,10 @@ std::vector<RunKeyRow> exchange_keys() {
           "a step waits until each peer's newest update lacks no more than this many of our last updates; 1: peers "
           "go in step; 0: off",
           whole(0, 1'000'000, FIELD(staleness.staleness_bound))),
+      row("exchange.trainers", of_peer, "peers that train at once, in turn, by their shards; 0: all",
+          whole(0, 4096, FIELD(turns.trainers))),
+      row("exchange.turn_updates", of_peer, "updates that such a peer makes in a turn",
+          whole(1, 1'000'000, FIELD(turns.turn_updates))),
       row("exchange.narrow_links", of_peer,
           "what gives way where links carry less than a peer would send: thin: entries of updates; wait: steps",
           choice({narrow_thin, narrow_wait}, FIELD(narrow_links))),

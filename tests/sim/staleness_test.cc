@@ -184,6 +184,65 @@ BOOST_AUTO_TEST_CASE(somebody_begins_where_the_first_are_missing) {
   BOOST_TEST(own_updates(*cluster, 3) > 20u);
 }
 
+// Six peers, two at once, twenty periods a turn. Every peer trains, and at any time updates come from two of them.
+BOOST_AUTO_TEST_CASE(peers_train_in_turn) {
+  RunConfig config = test::small_run(16'000);
+  config.turns = {.trainers = 2, .turn_updates = 20};
+  auto cluster = test::make_cluster(config, test::lan(6));
+  std::uint64_t made[6] = {}, turns_seen = 0;
+  std::size_t last_group = 3;
+  while (cluster->node(0)->replica().samples() < 15'000) {
+    cluster->run_until(cluster->now() + 100ms);
+    std::vector<std::size_t> active;
+    for (std::size_t i = 0; i < 6; ++i)
+      if (const std::uint64_t now = own_updates(*cluster, i); std::exchange(made[i], now) != now) active.push_back(i);
+    if (active.size() == 2 && active[0] % 3 == active[1] % 3) {
+      turns_seen += active[0] % 3 != last_group;
+      last_group = active[0] % 3;
+      const NodeStatus status = cluster->node(active[0])->status(cluster->now());
+      BOOST_TEST(status.live_peers == 2u);
+      BOOST_TEST(status.staleness_mean() < 3);
+    }
+  }
+  BOOST_TEST(turns_seen >= 6u);
+  for (const std::uint64_t updates : made) BOOST_TEST(updates > 100u);
+  const std::size_t idle = (last_group + 1) % 3;
+  const std::string waiting = cluster->node(idle)->status(cluster->now()).waiting_for;
+  BOOST_TEST(waiting.find("exchange.trainers = 2") != std::string::npos, waiting);
+  BOOST_TEST(seconds_waited(*cluster, idle) > 2);
+  test::finish(*cluster);
+  test::require_all_equal(*cluster, 6);
+}
+
+// A whole group is killed: the next one takes over, and goes on when it is its turn again.
+BOOST_AUTO_TEST_CASE(a_dead_group_loses_its_turn) {
+  RunConfig config = test::small_run(16'000);
+  config.turns = {.trainers = 2, .turn_updates = 20};
+  auto cluster = test::make_cluster(config, test::lan(6));
+  cluster->run_until(TimePoint{100ms});
+  cluster->kill(1);
+  cluster->kill(4);
+  cluster->run_until(TimePoint{9s});
+  BOOST_TEST(own_updates(*cluster, 2) == 0u);
+  cluster->run_until(TimePoint{40s});
+  BOOST_TEST(own_updates(*cluster, 2) >= 40u);
+  BOOST_TEST(own_updates(*cluster, 0) >= 40u);
+}
+
+// Only two of eight peers are there, of different groups. Both train, since four may at once.
+BOOST_AUTO_TEST_CASE(where_peers_are_missing_groups_train_together) {
+  RunConfig config = test::small_run(16'000);
+  config.turns = {.trainers = 4, .turn_updates = 20};
+  auto cluster = test::make_cluster(config, test::lan(8));
+  for (std::size_t i = 0; i < 8; ++i)
+    if (i != 0 && i != 3) cluster->kill(i);
+  cluster->run_until(TimePoint{4s});
+  const std::uint64_t before[2] = {own_updates(*cluster, 0), own_updates(*cluster, 3)};
+  cluster->run_until(TimePoint{5s});
+  BOOST_TEST(own_updates(*cluster, 0) > before[0] + 40);
+  BOOST_TEST(own_updates(*cluster, 3) > before[1] + 40);
+}
+
 // Four steps an update: a quarter of the updates for the same samples in about the same time.
 BOOST_AUTO_TEST_CASE(local_steps_make_fewer_updates_of_the_same_work) {
   RunConfig config = test::small_run(16'000);

@@ -10,11 +10,10 @@ using namespace rumor;
 namespace {
 
 sim::TrainingStormResult storm(const sim::StormRequest& request, std::size_t nodes,
-                               std::uint64_t samples = 12'000) {
+                               const RunConfig& config = test::small_run(12'000)) {
   sim::ClusterOptions options = test::lan(nodes, request.seed);
   options.curve_points = 2;
-  auto all = sim::run_training_storm(test::small_run(samples), test::small_data(), options, request,
-                                     "rumor sim synthetic", nullptr);
+  auto all = sim::run_training_storm(config, test::small_data(), options, request, "rumor sim synthetic", nullptr);
   BOOST_REQUIRE_MESSAGE(all.ok(), (all.ok() ? "" : all.error().text));
   return std::move(all).value();
 }
@@ -60,6 +59,20 @@ BOOST_AUTO_TEST_CASE(whatever_strikes_all_are_trained_and_equal_in_the_end) {
   BOOST_TEST(partitions > 4u);
 }
 
+BOOST_AUTO_TEST_CASE(peers_that_train_in_turn_bear_it_too) {
+  RunConfig config = test::small_run(12'000);
+  config.turns = {.trainers = 2, .turn_updates = 8};
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const sim::TrainingStormResult all = storm(seeded(seed), 6, config);
+    BOOST_TEST_CONTEXT(all.report.replay << ": " << text(all.report.violation)) {
+      BOOST_TEST(!all.report.violation.has_value());
+      BOOST_TEST(all.result.samples >= 12'000u);
+      BOOST_TEST(all.result.identical);
+      BOOST_TEST(all.result.strikes > 0u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(one_seed_one_trace_and_its_line_repeats_it) {
   const sim::TrainingStormResult one = storm(seeded(7), 4), two = storm(seeded(7), 4),
                                  other = storm(seeded(8), 4);
@@ -73,7 +86,7 @@ BOOST_AUTO_TEST_CASE(one_seed_one_trace_and_its_line_repeats_it) {
 // The constant is the trace of one build: all must give it. It changes with the protocol, the recipe and the
 // faults.
 BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
-  const sim::TrainingStormResult all = storm(seeded(11), 5, 6'000);
+  const sim::TrainingStormResult all = storm(seeded(11), 5, test::small_run(6'000));
   BOOST_TEST_MESSAGE("trace " << std::hex << all.report.trace);
   BOOST_TEST(all.report.trace == 0x5ba59822abe8fc80u);
 }
@@ -84,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_clone_takes_only_its_own_undelivered_updates_along) {
   sim::StormRequest request = only({sim::FaultKind::clone});
   std::uint64_t strikes = 0, undelivered = 0;
   for (request.seed = 1; request.seed <= test::shortened(12); ++request.seed) {
-    const sim::TrainingStormResult all = storm(request, 4, 6'000);
+    const sim::TrainingStormResult all = storm(request, 4, test::small_run(6'000));
     BOOST_TEST_CONTEXT("seed " << request.seed << ": " << text(all.report.violation)) {
       BOOST_TEST(!all.report.violation.has_value());
       BOOST_TEST(all.result.lost == all.report.lost);
@@ -116,7 +129,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
     for (request.seed = 1; request.seed <= seeds; ++request.seed) {
       // The first seeds of some kinds strike nobody.
       if (request.seed > test::shortened(seeds) && strikes >= test::shortened(3)) break;
-      const sim::TrainingStormResult all = storm(request, 4, 6'000);
+      const sim::TrainingStormResult all = storm(request, 4, test::small_run(6'000));
       BOOST_TEST_CONTEXT(name << ", seed " << request.seed << ": " << text(all.report.violation)) {
         BOOST_TEST(!all.report.violation.has_value());
         BOOST_TEST(all.result.samples >= 6'000u);
