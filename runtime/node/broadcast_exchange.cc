@@ -207,8 +207,8 @@ std::string BroadcastExchange::warning() {
   const std::uint32_t trainers = core_.config.turns.trainers;
   if (trainers > 0 && core_.options.shard.count == 1 && live_.count() >= trainers && !told_of_turns_) {
     told_of_turns_ = true;
-    return str(1 + live_.count(), " peers train at once, although exchange.trainers = ", trainers, ": a peer without ",
-               "a shard cannot know when it is its turn; start each with its own --shard I/N");
+    return str(1 + live_.count(), " peers train at once, although exchange.trainers = ", trainers, ": a peer knows ",
+               "its turn by its shard, and this one has all of the data; start each with its own --shard I/N");
   }
   if (warned_ || staleness_.brake() > 0.9 || !core_.trainer->computes_at_shared_weights()) return {};
   warned_ = true;

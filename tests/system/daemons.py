@@ -214,6 +214,25 @@ def staleness():
             assert peer.stop() == 0
 
 
+def turns():
+    """One of three trains at a time; one that has all of the data, so no turn of its own, is told so."""
+    with Swarm(3, 60_000, 'exchange.trainers=1', 'exchange.period_ms=1') as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        for peer in swarm.peers:
+            wait_for('its turn', lambda p=peer: 'its turn to train' in (p.status() or {}).get('waiting_for', ''))
+        figures = swarm.finish()
+        assert all(one['seconds_waited'] > 0 for one in figures), figures
+        assert all('train at once' not in peer.said() for peer in swarm.peers), swarm.peers[0].said()
+    with Swarm(2, 20_000, 'exchange.trainers=1') as swarm:
+        swarm.peers[1].start()
+        swarm.count = 1
+        swarm.peers[0].start()
+        swarm.finish()
+        assert '2 peers train at once' in swarm.peers[0].said(), swarm.peers[0].said()
+        assert 'train at once' not in swarm.peers[1].said(), swarm.peers[1].said()
+
+
 def ctrl_c_cluster():
     """Ctrl-C on a cluster of processes leaves none behind."""
     command = [peers.RUMOR, 'sim', 'synthetic', '--nodes', '3', '--daemons', '--set', 'run.samples=10000000']
@@ -320,7 +339,7 @@ def frontier():
 
 
 SCENARIOS = {f.__name__: f for f in (come_and_go, alone, goodbye, average, codistill, two_peers, hogwild, memory,
-                                     stop_and_stats, staleness, compare, frontier, ctrl_c_cluster)}
+                                     stop_and_stats, staleness, turns, compare, frontier, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])
