@@ -35,7 +35,7 @@ BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
       view_weight_(view_weight(core)),
       in_flight_(held.form().layout, view_weight_.weight()),
       staleness_(core.config.staleness),
-      turns_(core.config.turns, {core.options.shard.index, core.options.shard.count}),
+      turns_(core.config.turn_rules(), {core.options.shard.index, core.options.shard.count}),
       round_(round_length(core)) {}
 
 // Before its first update a peer has often heard no other, so it shares the learning rate with its neighbours.
@@ -204,7 +204,7 @@ std::string BroadcastExchange::warning() {
                "Where time is not scarce, exchange.staleness_bound = 1 learns more from each sample; ",
                "exchange.in_flight_weight = 0.5 would keep the expectation");
   }
-  const std::uint32_t trainers = core_.config.turns.trainers;
+  const std::uint32_t trainers = core_.config.turn_rules().trainers;
   if (trainers > 0 && core_.options.shard.count == 1 && live_.count() >= trainers && !told_of_turns_) {
     told_of_turns_ = true;
     return str(1 + live_.count(), " peers train at once, although exchange.trainers = ", trainers, ": a peer knows ",

@@ -30,6 +30,8 @@ std::string RunConfig::warning() const {
   if (pipeline.stages > 1 && global_batch > 0)
     return str("optimizer.global_batch does nothing with pipeline.stages: each step of a stage has optimizer.batch = ",
                batch, " samples, however many peers there are");
+  if (pipeline.stages > 1 && turns.trainers > 0)
+    return "exchange.trainers does nothing with pipeline.stages: all peers of a stage train at once";
   const bool waits = staleness.soft_sync > 0 || staleness.steps_ahead > 0 || staleness.staleness_bound > 0;
   if (has_own_models() && (waits || staleness.scale > 0 || early_peers > 0 || turns.trainers > 0))
     return str("exchange.soft_sync, steps_ahead, staleness_bound, staleness_scale, early_peers and trainers are of "

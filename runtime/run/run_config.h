@@ -203,6 +203,8 @@ struct RunConfig {
   // factor over its mean, so that the mean over the run stays. At most density_max.
   double density_at(std::size_t peers, double progress, std::uint32_t batches) const;
   bool is_early(double progress) const { return progress < early_share; }
+  // A pipeline needs a peer of each stage all the time, so its peers have no turns.
+  TurnRules turn_rules() const { return pipeline.stages > 1 ? TurnRules{} : turns; }
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;
   // Factor of that rate for what Muon leaves to AdamW, beside optimizer.adam_share.

@@ -88,11 +88,21 @@ BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
     BOOST_TEST(contains(warning(section), "hurts sparse broadcast"));
     BOOST_TEST(warning(section + "momentum = 0\n") == "");
     BOOST_TEST(warning(section + "[exchange]\nmode = \"sync\"\n") == "");
-    BOOST_TEST(contains(warning("[exchange]\nmode = \"average\"\nsoft_sync = 2\n"), "do nothing"));
-  BOOST_TEST(contains(warning("[optimizer]\nglobal_batch = 64\n[pipeline]\nstages = 2\n"), "optimizer.batch = "));
   }
   for (const char* kind : {"sgd", "rmsprop", "adaptive_revision"})
     BOOST_TEST(warning(std::string("[optimizer]\nkind = \"") + kind + "\"\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_do_nothing_are_warned_of) {
+  const auto warning = [](const std::string& text) { return parse_run_config(text, "run.toml").value().warning(); };
+  for (const char* key : {"soft_sync", "trainers"})
+    BOOST_TEST(contains(warning(std::string("[exchange]\nmode = \"average\"\n") + key + " = 2\n"), "do nothing"));
+  BOOST_TEST(contains(warning("[optimizer]\nglobal_batch = 64\n[pipeline]\nstages = 2\n"), "optimizer.batch = "));
+  const std::string turns = "[exchange]\ntrainers = 2\n", stages = "[pipeline]\nstages = 2\n";
+  BOOST_TEST(warning(turns) == "");
+  BOOST_TEST(contains(warning(turns + stages), "exchange.trainers does nothing"));
+  BOOST_TEST(parse_run_config(turns, "run.toml").value().turn_rules().trainers == 2u);
+  BOOST_TEST(parse_run_config(turns + stages, "run.toml").value().turn_rules().trainers == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {
