@@ -17,6 +17,9 @@
 // at all, the next group begins after the patience, the one after it after twice that, and so on: ten seconds, or ten
 // times as long as a peer usually takes for an update. The period with which it begins tells all others.
 //
+// A peer that sets its periods falsely can give turns and take them. It changes nothing else: no rule here says what an
+// update does to the weights.
+//
 // Thread: one owner. Memory: an id for each peer of a turn.
 #pragma once
 
