@@ -48,8 +48,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::string best;
   std::size_t best_distance = word.size() / 2 + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = std::min<std::size_t>(edit_distance(word, candidate),
-                                                       candidate.starts_with(word) ? 1 : word.size());
+    const bool longer = candidate.size() > word.size() && candidate.starts_with(word);
+    const std::size_t distance = longer ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -45,6 +45,8 @@ class Turns {
   bool on() const { return groups_ > 1; }
   // Peers that train at once, this one included, by what the last turn has shown.
   std::size_t expected() const { return expected_; }
+  // Whether an own update of the newest turn is published.
+  bool has_trained() const { return has_trained_; }
   // Whether those of the last turn train no more: only the peers of one group train at once.
   bool is_apart() const { return along_ == 0; }
 
@@ -76,7 +78,7 @@ class Turns {
   std::uint64_t trainers_, updates_, groups_, group_;
   std::uint64_t newest_ = 0;              // the largest period so far
   std::set<NodeId> trained_;              // other peers, in the newest turn
-  bool has_trained_ = false;              // this one did
+  bool has_trained_ = false;
   std::size_t expected_;
   std::uint64_t along_ = 0;               // following groups that train along with the one whose turn it is
   std::optional<TimePoint> quiet_since_;  // the last update of another, or when this peer began to wait

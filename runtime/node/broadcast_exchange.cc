@@ -41,7 +41,7 @@ BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
 // Before its first update a peer has often heard no other, so it shares the learning rate with its neighbours.
 std::size_t BroadcastExchange::live_count() const {
   const bool begins = core_.phase == Phase::training && core_.own_updates == 0;
-  if (turns_.on() && !began_turn_) return turns_.expected();
+  if (turns_.on() && !turns_.has_trained()) return turns_.expected();
   return 1 + std::max(live_.count(), begins ? core_.protocol->peers().size() : 0);
 }
 
@@ -77,7 +77,6 @@ void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint no
 
 // Nothing is expected of the peers of the last turn.
 void BroadcastExchange::turn_began() {
-  began_turn_ = false;
   if (!turns_.is_apart()) return;
   for (const NodeId& peer : live_.list()) {
     live_.forget(peer);
@@ -88,7 +87,6 @@ void BroadcastExchange::turn_began() {
 
 void BroadcastExchange::published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) {
   if (turns_.published(update.header.period)) turn_began();
-  began_turn_ = true;
   if (live_.count() > 0) view_weight_.seen(update.header.origin, *change);
   view_weight_.published();
   in_flight_.set_weight(view_weight_.weight());
@@ -114,7 +112,7 @@ bool BroadcastExchange::waits_for_links(TimePoint now) {
   return true;
 }
 
-// By the rules against staleness, for narrow links, and by the run file's early phase.
+// For this peer's turn, by the rules against staleness, for narrow links, and by the run file's early phase.
 BroadcastExchange::Waits BroadcastExchange::waits(TimePoint now) {
   if (turns_.advance(held_.replica().period())) turn_began();
   turns_.take_over(own_period_, now);

@@ -78,7 +78,6 @@ class BroadcastExchange final : public Exchange {
   Waits waits_ = Waits::no;
   TimePoint waits_since_ = long_ago;  // the last change of waits_
   TimePoint links_until_ = never;     // while it waits for links: when to look again, whatever happens
-  bool began_turn_ = false;                // an own update of the newest turn is published
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun
   bool warned_ = false, told_unlike_ = false, told_of_turns_ = false;
 };

@@ -9,7 +9,7 @@
 // residual has a normal or Laplace distribution, and five hundredths where few of its values are very large. Updates of
 // a tenth to a half of the parameters took as many bits and left more, and their entries took three times the memory of
 // the weights. exchange.flush_bits limits the bits; 0 leaves the phase out. A peer whose turn to train ends makes one
-// such update (runtime/exchange/turns.h).
+// update from its residual, too, of density_max (runtime/exchange/turns.h).
 //
 // Finishing lasts until the neighbours have finished too (runtime/exchange/finishing.h). Done: the last evaluation is
 // made, then the node serves on or ends, as the options say. Ended can follow every phase.
