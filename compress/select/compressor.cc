@@ -353,9 +353,11 @@ void Compressor::set_entries(std::uint32_t entries) {
   impl_->entries = entries;
 }
 
-void Compressor::stop_decay() {
+void Compressor::set_decay(double decay) {
+  RUMOR_CHECK(decay >= 0 && decay <= 1);
+  if (decay == impl_->options.residual_decay) return;
   impl_->finish_update();
-  impl_->options.residual_decay = 0;
+  impl_->options.residual_decay = decay;
 }
 
 std::uint32_t Compressor::target_entries() const {

@@ -116,8 +116,8 @@ class Compressor {
   void set_density(double density);
   // The same as a count. Requires: 1 <= entries <= layout.params().
   void set_entries(std::uint32_t entries);
-  // From the next update on: that one and those after it let nothing fade.
-  void stop_decay();
+  // CompressorOptions::residual_decay from the next update on. Requires: decay in [0, 1].
+  void set_decay(double decay);
   // Entries of an update: density * parameters, rounded, at least 1.
   std::uint32_t target_entries() const;
 

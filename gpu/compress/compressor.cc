@@ -384,6 +384,8 @@ void DeviceCompressor::restore_residual(std::span<const float> residual) {
   for (RankGroup& rank : ranks_) rank.forget();
 }
 
+void DeviceCompressor::clear_residual() { restore_residual(std::vector<float>(layout_.params(), 0.0f)); }
+
 Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& last) {
   const Result<std::vector<float>> all = residual();
   if (!all) return all.error();

@@ -70,6 +70,7 @@ class DeviceCompressor {
   const DeviceArray<float>& residual_there();
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
+  void clear_residual();
 
   // As Compressor::stats(), of the update that the last absorb() or shrink() made; reads the whole residual. The call
   // first removes what was sent, so shrink() and withdraw() must not follow. Errors: Errc::io.

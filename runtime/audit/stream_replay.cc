@@ -198,7 +198,9 @@ Finding StreamReplay::show(const TapeReader::Read& step) {
   heard_.clear();
   if (Finding moved = move_to(step.view); moved.verdict != Verdict::agrees) return moved;
   heard_.insert(origin_);
-  if (std::exchange(moved_, true) && heard_.size() > step.record.peers) ++fewer_peers_;
+  // A peer that begins a turn has heard those of the turns before.
+  const bool counts = std::exchange(moved_, true) && !step.record.drop_residual;
+  if (counts && heard_.size() > step.record.peers) ++fewer_peers_;
   trainer_->follow(*replica_);
   in_flight_ = std::make_unique<InFlightView>(run_.form.layout, 0);
   // One half has the same run id as "auto", in which each peer measures its own.
@@ -252,6 +254,7 @@ StepPlan StreamReplay::plan_of(const StepRecord& record) const {
   plan.batches = static_cast<std::uint32_t>(record.batches);
   plan.hold = record.held && !record.flush;
   plan.flush = record.flush;
+  plan.drop_residual = record.drop_residual;
   plan.peers = record.peers;
   plan.size = run_.config.resolution.size_at(progress);
   return plan;

@@ -21,7 +21,7 @@ enum Flag : std::uint8_t {
   flushes = 16,
   other_weights = 32,
   begins_segment = 64,
-  all_flags = 127
+  drops_residual = 128
 };
 constexpr double usual_weight = 0.5;  // of the in-flight view
 constexpr std::uint64_t batches_max = 1024;  // of a step
@@ -98,6 +98,7 @@ Bytes encode(const StepRecord& record, bool begins, const gossip::HaveSet& view,
   out.u8(static_cast<std::uint8_t>((begins ? starts : 0) | (record.segment ? begins_segment : 0) |
                                    (whole ? whole_view : 0) | (record.brake != 1 ? brakes : 0) |
                                    (record.held ? held_back : 0) | (record.flush ? flushes : 0) |
+                                   (record.drop_residual ? drops_residual : 0) |
                                    (with_weights ? other_weights : 0)));
   if (record.start) write_start(*record.start, out);
   if (!plain) return out.take();
@@ -157,10 +158,12 @@ Result<void> TapeReader::read_starts(std::uint8_t flags, StepRecord& record, Byt
 
 Result<StepRecord> TapeReader::read_record(bool segment, ByteReader& in) {
   const std::uint8_t flags = in.u8();
-  if (in.failed() || flags > all_flags) return damaged("has unknown flags");
+  if (in.failed()) return damaged("is empty");
   if (((flags & starts) == 0) != begun_) return damaged("starts in the middle, or does not start");
   begun_ = true;
-  StepRecord record{.held = (flags & held_back) != 0, .flush = (flags & flushes) != 0};
+  StepRecord record{.held = (flags & held_back) != 0,
+                    .flush = (flags & flushes) != 0,
+                    .drop_residual = (flags & drops_residual) != 0};
   if ((flags & (starts | begins_segment)) != 0)
     if (auto read = read_starts(flags, record, in); !read) return read.error();
   if (record.start && !record.start->repeatable) return record;

@@ -39,6 +39,7 @@ struct StepRecord {
   std::optional<SegmentStart> segment = {};
   bool held = false;                    // the step made no update
   bool flush = false;
+  bool drop_residual = false;           // StepPlan::drop_residual
   std::uint64_t period = 0;
   std::uint64_t peers = 1;    // live ones, this one included
   std::uint64_t batches = 1;  // mini-batches

@@ -65,6 +65,10 @@ std::optional<std::uint64_t> Turns::next(std::uint64_t own) const {
   return std::nullopt;
 }
 
+bool Turns::has_waited(std::uint64_t own, std::uint64_t period) const {
+  return on() && own > 0 && turn_of(period) > turn_of(own) + 1;
+}
+
 bool Turns::end(std::uint64_t own) const {
   const std::optional<std::uint64_t> period = next(own);
   if (!on() || !period || updates_ < flush_from || trains_in(turn_of(*period) + 1)) return false;

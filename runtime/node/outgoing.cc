@@ -57,6 +57,7 @@ void Outgoing::record(const StepPlan& plan) {
                      "takes a built-in model on a processor, without optimizer.hogwild, adaptive_revision or a budget "
                      "in bytes, and a checkpoint that was made right behind an update");
   recorder_.began({.flush = plan.flush,
+                   .drop_residual = plan.drop_residual,
                    .period = plan.period,
                    .peers = plan.peers,
                    .batches = std::max(plan.batches, 1u),

@@ -115,6 +115,7 @@ StepResult DeviceTrainer::step(const StepPlan& plan) {
 
 Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   compressor_->set_density(plan.density);
+  if (plan.drop_residual) compressor_->clear_residual();
   made_.clear();
   if (auto shown = view_->told(); !shown) return shown;
   if (plan.survey)

@@ -142,6 +142,8 @@ void ModelTrainer::set_parallel(Parallel* parallel) {
 
 StepResult ModelTrainer::step(const StepPlan& plan) {
   StepResult result;
+  if (plan.drop_residual) compressor_.clear_residual();
+  compressor_.set_decay(plan.flush ? 0 : built_.compressor.residual_decay);  // what waits in a flush is being sent
   const Result<void> absorbed = plan.flush ? absorb_nothing(plan, result) : absorb_step(plan, result);
   if (!absorbed) {
     result.failure = absorbed.error().text;
@@ -172,7 +174,6 @@ Result<void> ModelTrainer::absorb_step(const StepPlan& plan, StepResult& result)
 }
 
 Result<void> ModelTrainer::absorb_nothing(const StepPlan& plan, StepResult& result) {
-  compressor_.stop_decay();  // what waits is being sent
   compressor_.set_density(plan.density);
   std::fill(change_.begin(), change_.end(), 0.0f);
   auto absorbed = compressor_.absorb(change_, result.update);

@@ -29,6 +29,7 @@ struct StepPlan {
   bool survey = false;    // asks for StepResult::compression, a pass over all parameters
   std::uint32_t size = 0;  // pixels a side of the pictures to learn from (data.resolution); 0: as they are
   double adam_factor = 1;  // RunConfig::adam_factor_for()
+  bool drop_residual = false;  // first: it is of a turn long past (runtime/exchange/turns.h)
 
   // Only for a trainer with an own model. No update while the squared norm of the residual and the change is at most
   // drift_bound; 0: always an update.

@@ -123,6 +123,14 @@ BOOST_AUTO_TEST_CASE(adam_with_clipping_another_in_flight_weight_and_a_flush) {
   check_that_all_agree(config, test::lan(3));
 }
 
+// Each turn begins without a residual, and ends with a flush.
+BOOST_AUTO_TEST_CASE(peers_that_train_in_turn) {
+  RunConfig config = recorded(8000);
+  config.turns = {.trainers = 2, .turn_updates = 16};
+  config.residual_decay = 0.5;
+  check_that_all_agree(config, test::lan(4));
+}
+
 // Data so unlike that the peers bring the weight of their views down, and brake.
 BOOST_AUTO_TEST_CASE(weights_of_the_view_that_each_peer_measures) {
   RunConfig config = recorded(20'000);

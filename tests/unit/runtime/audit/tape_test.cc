@@ -34,8 +34,8 @@ std::vector<audit::TapeReader::Read> some_steps(std::size_t count) {
     for (std::uint64_t more = prng.below(4); more > 0; --more)
       view.insert({stream(static_cast<std::uint8_t>(prng.below(6))), 1 + prng.below(40)});
     if (i % 10 == 9) view.erase(view.streams().begin()->first, {1, 5});
-    audit::StepRecord record{.held = i % 3 == 0, .flush = i % 7 == 1, .period = i + 1, .peers = 1 + i % 4,
-                             .batches = 1 + i % 2, .density = 0.01};
+    audit::StepRecord record{.held = i % 3 == 0, .flush = i % 7 == 1, .drop_residual = i % 11 == 2,
+                             .period = i + 1, .peers = 1 + i % 4, .batches = 1 + i % 2, .density = 0.01};
     if (i == 0) record.start = first_record().start;
     if (i % 2 == 1) record.in_flight = {{i, 2}, {i + 1, 1, i % 3 == 0 ? 0.25 : 0.5}};
     steps.push_back({std::move(record), view});

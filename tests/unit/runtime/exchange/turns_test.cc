@@ -100,6 +100,16 @@ BOOST_AUTO_TEST_CASE(a_turn_ends_with_what_was_not_sent) {
   BOOST_TEST(!turns_of(0, 2).end(6));
 }
 
+// One that trains along with the next group has not waited.
+BOOST_AUTO_TEST_CASE(who_has_waited_a_turn_is_known) {
+  const Turns first = turns_of(0, 4, {.trainers = 2, .turn_updates = 8});
+  BOOST_TEST(first.has_waited(7, 16));
+  BOOST_TEST(!first.has_waited(6, 7));
+  BOOST_TEST(!first.has_waited(7, 8));
+  BOOST_TEST(!first.has_waited(0, 16));  // its first step
+  BOOST_TEST(!turns_of(0, 2).has_waited(7, 160));
+}
+
 BOOST_AUTO_TEST_CASE(slow_groups_are_waited_for_longer) {
   Turns second = turns_of(1, 4);
   for (int update = 0; update < 100; ++update) second.heard(member, 1, TimePoint{update * 5s});

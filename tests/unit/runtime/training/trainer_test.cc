@@ -103,6 +103,37 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_held_back_leaves_its_change_in_the_residual)
   for (std::size_t i = 0; i < sum.size(); ++i) BOOST_TEST(std::abs(sum[i] - waiting[i]) <= 1e-6f);
 }
 
+// Two trainers of the same rows, one with a residual of an earlier turn.
+BOOST_AUTO_TEST_CASE(a_step_that_drops_the_residual_is_as_one_without) {
+  const auto made = [](bool has_residual, bool drops) {
+    auto trainer = ModelTrainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
+    trainer->refresh(trainer->initial_weights());
+    const std::vector<float> residual(trainer->layout().params(), has_residual ? 0.5f : 0.0f);
+    BOOST_REQUIRE(trainer->restore(residual, trainer->optimizer_state()).ok());
+    return trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .drop_residual = drops}).payload;
+  };
+  BOOST_TEST(made(true, true) == made(false, false));
+  BOOST_TEST(made(true, false) != made(false, false));
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_fades_again_after_a_flush) {
+  RunConfig config = config_for_rows();
+  config.residual_decay = 0.5;
+  config.mode = "broadcast";
+  auto trainer = ModelTrainer::create(config, one_hot_rows(), {0, 1}, 7).value();
+  trainer->refresh(trainer->initial_weights());
+  const auto most = [&](const StepPlan& plan) {
+    BOOST_REQUIRE(trainer->step(plan).failure.empty());
+    return *std::max_element(trainer->residual().begin(), trainer->residual().end());
+  };
+  // Updates send of the lower half, where there is more; the upper half waits, and fades.
+  std::vector<float> residual(trainer->layout().params(), 0.25f);
+  for (std::size_t i = 0; i < residual.size() / 2; ++i) residual[i] = -0.5f;
+  BOOST_REQUIRE(trainer->restore(residual, trainer->optimizer_state()).ok());
+  BOOST_TEST(most({.rate = 0, .density = 0.2, .period = 1, .flush = true}) == 0.25f);
+  BOOST_TEST(most({.rate = 0, .density = 0.2, .period = 2}) < 0.24f);
+}
+
 BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
   RunConfig config = config_for_rows();
   config.bytes_per_update = 100;
