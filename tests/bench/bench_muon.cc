@@ -30,6 +30,10 @@ int main(int argc, char** argv) {
   config.vocabulary = 256;
   config.layers = number(argc, argv, 2, 4);
   config.embedding = number(argc, argv, 3, 128);
+  if (rows == 0 || config.layers == 0 || config.embedding == 0 || config.embedding % config.heads != 0) {
+    std::fprintf(stderr, "usage: bench_muon [ROWS [LAYERS [EMBEDDING]]]   embedding: a multiple of %u\n", config.heads);
+    return 2;
+  }
   const auto model = std::move(make_model(config)).value();
   const std::uint32_t params = model->layout().params();
   std::vector<Token> tokens(rows * (config.context + 1));

@@ -64,7 +64,7 @@ def run_page(page, programs):
             shell = subprocess.Popen(['bash', '-c', script], cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=log,
                                      stderr=log, start_new_session=True)
             try:
-                status = shell.wait(60 * peers.SLOW)
+                status = shell.wait(240 * peers.SLOW)
             finally:
                 try:
                     os.killpg(shell.pid, 9)  # with what it left behind

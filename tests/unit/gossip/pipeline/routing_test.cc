@@ -6,11 +6,13 @@
 #include <string>
 
 #include "runtime/base/text.h"
+#include "tests/shortened.h"
 #include "tests/unit/gossip/pipeline/pipeline_world.h"
 
 namespace rumor::gossip::test {
 namespace {
 
+using rumor::test::shortened;
 using Windows = std::vector<std::vector<double>>;  // for each window the micro-batches of each node
 
 // Two sources, and three replicas of each other stage. Those of stage `limiting` take 2 ms for each work, all others
@@ -39,9 +41,9 @@ std::vector<double> done_by_node(const PipelineWorld& world) {
   return done;
 }
 
-Windows run_windows(PipelineWorld& world, int windows, Duration length) {
+Windows run_windows(PipelineWorld& world, std::uint64_t windows, Duration length) {
   Windows all;
-  for (int i = 0; i < windows; ++i) {
+  for (std::uint64_t i = 0; i < windows; ++i) {
     const std::vector<double> before = done_by_node(world);
     world.run(length);
     std::vector<double> now = done_by_node(world);
@@ -86,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_four_times_slower_replica_gets_a_quarter_and_nothing_osci
       world.nodes[slow].work = 8ms;
       world.emit_all(true);
       world.run(2s);
-      const Windows windows = run_windows(world, 8, 2s);
+      const Windows windows = run_windows(world, shortened(8), 2s);
       const std::string title = str("stage ", limiting, ", ", delay.count(), " us a link, share of the slow replica");
       const std::vector<double> shares = shares_of(windows, slow, {first, first + 1}, title.c_str());
       for (const double share : shares) BOOST_TEST((share > 0.2 && share < 0.3), title << ": " << share);
@@ -119,11 +121,11 @@ BOOST_AUTO_TEST_CASE(a_replica_that_was_very_slow_is_tried_again) {
   world.nodes[4].work = 2s;
   world.emit_all(true);
   world.run(20s);
-  const std::vector<double> slow = shares_of(run_windows(world, 3, 5s), 4, {2, 3}, "very slow");
+  const std::vector<double> slow = shares_of(run_windows(world, shortened(3), 5s), 4, {2, 3}, "very slow");
   for (const double share : slow) BOOST_TEST(share < 0.02);
   world.nodes[4].work = 2ms;
   world.run(20s);
-  const std::vector<double> quick = shares_of(run_windows(world, 3, 5s), 4, {2, 3}, "quick again");
+  const std::vector<double> quick = shares_of(run_windows(world, shortened(3), 5s), 4, {2, 3}, "quick again");
   for (const double share : quick) BOOST_TEST((share > 0.85 && share < 1.15), share);
 }
 
