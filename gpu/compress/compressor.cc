@@ -384,6 +384,13 @@ void DeviceCompressor::restore_residual(std::span<const float> residual) {
   for (RankGroup& rank : ranks_) rank.forget();
 }
 
+void DeviceCompressor::set_decay(double decay) {
+  RUMOR_CHECK(decay >= 0 && decay <= 1);
+  if (decay == options_.residual_decay) return;
+  finish_update();
+  options_.residual_decay = decay;
+}
+
 void DeviceCompressor::clear_residual() { restore_residual(std::vector<float>(layout_.params(), 0.0f)); }
 
 Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& last) {

@@ -62,6 +62,8 @@ class DeviceCompressor {
   void withdraw(DeviceUpdate& out);
 
   void set_density(double density);
+  // As Compressor::set_decay().
+  void set_decay(double decay);
   std::uint32_t target_entries() const { return entries_; }
 
   // Copies the residual. It first removes what the last update sent, so shrink() and withdraw() must not follow.

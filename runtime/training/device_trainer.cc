@@ -108,25 +108,19 @@ StepResult DeviceTrainer::step(const StepPlan& plan) {
     return result;
   }
   result.period = plan.period;
-  result.samples = built_.samples_of(plan);
-  result.held = plan.hold;
   return result;
 }
 
 Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   compressor_->set_density(plan.density);
   if (plan.drop_residual) compressor_->clear_residual();
+  compressor_->set_decay(plan.flush ? 0 : built_.compressor.residual_decay);  // what waits in a flush is being sent
   made_.clear();
   if (auto shown = view_->told(); !shown) return shown;
   if (plan.survey)
     if (auto equal = view_->verify(); !equal) return equal;
-  const Result<Recipe::Made> made = recipe_->make(plan, view_->floats(), *compressor_, change_);
-  if (!made) return made.error();
-  result.loss = made->loss;
-  auto absorbed = made->rule ? compressor_->absorb_step(*made->rule, change_, update_)
-                             : compressor_->absorb(change_, update_);
-  if (!absorbed) return absorbed;
-  if (plan.hold)
+  if (auto absorbed = plan.flush ? absorb_nothing(result) : absorb_step(plan, result); !absorbed) return absorbed;
+  if (result.held)
     compressor_->withdraw(update_);
   else if (auto encoded = encode(result); !encoded)
     return encoded;
@@ -135,6 +129,22 @@ Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   if (!stats) return stats.error();
   result.compression = std::move(stats).value();
   return {};
+}
+
+Result<void> DeviceTrainer::absorb_step(const StepPlan& plan, StepResult& result) {
+  const Result<Recipe::Made> made = recipe_->make(plan, view_->floats(), *compressor_, change_);
+  if (!made) return made.error();
+  result.loss = made->loss;
+  result.samples = built_.samples_of(plan);
+  result.held = plan.hold;
+  return made->rule ? compressor_->absorb_step(*made->rule, change_, update_) : compressor_->absorb(change_, update_);
+}
+
+Result<void> DeviceTrainer::absorb_nothing(StepResult& result) {
+  gpu_->table().fill(gpu_->device(), change_.data(), 0, change_.bytes());
+  auto absorbed = compressor_->absorb(change_, update_);
+  result.held = update_.count == 0;
+  return absorbed;
 }
 
 Result<void> DeviceTrainer::encode(StepResult& result) {

@@ -55,6 +55,7 @@ class DeviceTrainer final : public Trainer {
   void lift(Replica&, InFlightView& in_flight) override { view_->lift(in_flight); }
   bool keeps_weights() const override { return true; }
   bool takes_batches() const override { return true; }
+  bool flushes() const override { return true; }
   // Copied from the GPU, to where the last copy was. After a failure of it: what was copied last.
   std::span<const float> residual() const override;
   Bytes optimizer_state() const override;
@@ -77,6 +78,8 @@ class DeviceTrainer final : public Trainer {
   DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built);
   Result<void> prepare(const RunConfig& config);
   Result<void> compute(const StepPlan& plan, StepResult& result);
+  Result<void> absorb_step(const StepPlan& plan, StepResult& result);
+  Result<void> absorb_nothing(StepResult& result);
   Result<void> encode(StepResult& result);
 
   BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing

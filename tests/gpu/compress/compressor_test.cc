@@ -107,6 +107,10 @@ BOOST_AUTO_TEST_CASE(an_update_is_withdrawn_and_a_residual_restored) {
   pair.gpu.restore_residual(state);
   BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), 1e-4f)));
   pair.check_residual();
+  pair.cpu.clear_residual();
+  pair.gpu.clear_residual();
+  BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), 1e-4f)));
+  pair.check_residual();
 }
 
 // Small tensors are owed an entry now and then, large ones make several pieces and tiles; all begin unaligned.

@@ -168,6 +168,30 @@ BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
   BOOST_TEST(use.activations >= 4 * config.batch * (inputs + 8 + 10u));
 }
 
+// A flush has no gradient, so its bits are those of the CPU.
+BOOST_AUTO_TEST_CASE(what_waits_is_flushed_and_dropped_as_on_the_cpu) {
+  RunConfig config = small_run("sgd");
+  config.residual_decay = 0.5;
+  Learner gpu(make_device_trainer(config).value()), cpu(make_model_trainer(config));
+  std::vector<float> residual(gpu.trainer->layout().params());
+  Prng prng(4);
+  for (float& one : residual) one = static_cast<float>(prng.below(2001)) * 1e-4f - 0.1f;
+  const Bytes state = cpu.trainer->optimizer_state();
+  for (Learner* one : {&gpu, &cpu}) BOOST_TEST_REQUIRE(one->trainer->restore(residual, state).ok());
+  for (int flush = 0; flush < 3; ++flush) {
+    const StepPlan plan{.density = 0.1, .flush = true};
+    const StepResult there = gpu.step(plan), here = cpu.step(plan);
+    BOOST_TEST_REQUIRE(there.failure == "");
+    BOOST_TEST((there.payload == here.payload));
+    BOOST_TEST(!there.payload.empty());
+    BOOST_TEST(there.samples == 0u);
+    BOOST_TEST(!there.held);
+  }
+  const auto left = gpu.trainer->residual(), right = cpu.trainer->residual();
+  BOOST_TEST((std::equal(left.begin(), left.end(), right.begin(), right.end())));
+  BOOST_TEST(gpu.step({.density = 0.1, .flush = true, .drop_residual = true}).held);
+}
+
 BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
   if (!has_products(Target())) return;
   const SmallText text;
