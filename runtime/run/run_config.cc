@@ -32,6 +32,11 @@ std::string RunConfig::warning() const {
                batch, " samples, however many peers there are");
   if (pipeline.stages > 1 && turns.trainers > 0)
     return "exchange.trainers does nothing with pipeline.stages: all peers of a stage train at once";
+  if (flush_bits > 0 && (mode != "broadcast" || pipeline.stages > 1 || has_byte_budget()))
+    return str("exchange.flush_bits does nothing with ",
+               pipeline.stages > 1 ? "pipeline.stages"
+               : has_byte_budget() ? "a budget in bytes"
+                                   : str("exchange.mode = \"", mode, "\""));
   const bool waits = staleness.soft_sync > 0 || staleness.steps_ahead > 0 || staleness.staleness_bound > 0;
   if (has_own_models() && (waits || staleness.scale > 0 || early_peers > 0 || turns.trainers > 0))
     return str("exchange.soft_sync, steps_ahead, staleness_bound, staleness_scale, early_peers and trainers are of "

@@ -99,6 +99,10 @@ BOOST_AUTO_TEST_CASE(keys_that_do_nothing_are_warned_of) {
     BOOST_TEST(contains(warning(std::string("[exchange]\nmode = \"average\"\n") + key + " = 2\n"), "do nothing"));
   BOOST_TEST(contains(warning("[optimizer]\nglobal_batch = 64\n[pipeline]\nstages = 2\n"), "optimizer.batch = "));
   const std::string turns = "[exchange]\ntrainers = 2\n", stages = "[pipeline]\nstages = 2\n";
+  const std::string flush = "[exchange]\nflush_bits = 2\n";
+  BOOST_TEST(warning(flush) == "");
+  for (const char* more : {"mode = \"average\"\n", "[compress]\nbytes_per_update = 500\n", "[pipeline]\nstages = 2\n"})
+    BOOST_TEST(contains(warning(flush + more), "exchange.flush_bits does nothing with "));
   BOOST_TEST(warning(turns) == "");
   BOOST_TEST(contains(warning(turns + stages), "exchange.trainers does nothing"));
   BOOST_TEST(parse_run_config(turns, "run.toml").value().turn_rules().trainers == 2u);
