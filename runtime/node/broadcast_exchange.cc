@@ -206,8 +206,11 @@ std::string BroadcastExchange::warning() {
   const std::uint32_t trainers = core_.config.turn_rules().trainers;
   if (trainers > 0 && core_.options.shard.count == 1 && live_.count() >= trainers && !told_of_turns_) {
     told_of_turns_ = true;
-    return str(1 + live_.count(), " peers train at once, although exchange.trainers = ", trainers, ": a peer knows ",
-               "its turn by its shard, and this one has all of the data; start each with its own --shard I/N");
+    const char* cause = core_.trainer->computes_at_shared_weights()
+                            ? "a peer knows its turn by its shard, and this one has all of the data; start each with "
+                              "its own --shard I/N"
+                            : "a training loop of another program has no turns";
+    return str(1 + live_.count(), " peers train at once, although exchange.trainers = ", trainers, ": ", cause);
   }
   if (warned_ || staleness_.brake() > 0.9 || !core_.trainer->computes_at_shared_weights()) return {};
   warned_ = true;

@@ -118,6 +118,7 @@ global_batch = 16         # rows of all peers' mini-batches: from five peers on,
 mode = "broadcast"
 in_flight_weight = "auto"
 local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
+trainers = 4              # of five peers and more, four at once, in turn; each needs its own --shard I/N
 period_ms = 4
 
 [compress]
@@ -206,6 +207,7 @@ global_batch = 16         # rows of all peers' mini-batches: from five peers on,
 mode = "broadcast"
 in_flight_weight = "auto"
 local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
+trainers = 4              # of five peers and more, four at once, in turn; each needs its own --shard I/N
 period_ms = 4
 
 [compress]
