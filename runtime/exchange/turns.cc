@@ -65,8 +65,8 @@ std::optional<std::uint64_t> Turns::next(std::uint64_t own) const {
   return std::nullopt;
 }
 
-bool Turns::has_waited(std::uint64_t own, std::uint64_t period) const {
-  return on() && own > 0 && turn_of(period) > turn_of(own) + 1;
+bool Turns::drops_residual(std::uint64_t own, std::uint64_t period) const {
+  return on() && updates_ >= flush_from && own > 0 && turn_of(period) > turn_of(own) + 1;
 }
 
 bool Turns::end(std::uint64_t own) const {

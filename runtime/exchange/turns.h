@@ -12,6 +12,7 @@
 // The last update of a turn of eight or more is for what a peer has learned and not sent yet: it has no mini-batch, and
 // density_max (runtime/run/run_config.h). What is left in the residual then is dropped when the peer trains again.
 // Others have learned much of it since, and at a low density it did harm (METHODS.md, "Peers that train in turn").
+// Shorter turns do neither.
 //
 // Peers may be missing. Where half as many as may have trained in a turn, or fewer, one more of the following groups
 // trains along with each, until there are enough; and one less again where there were too many. Where no update comes
@@ -62,8 +63,8 @@ class Turns {
 
   // The period of this peer's next step, after one of period `own`. Absent: it is not its turn.
   std::optional<std::uint64_t> next(std::uint64_t own) const;
-  // Whether this peer has waited while others had their turn, between a step of period `own` and one of `period`.
-  bool has_waited(std::uint64_t own, std::uint64_t period) const;
+  // Whether a step of `period`, after one of period `own`, begins without the residual: others had their turn between.
+  bool drops_residual(std::uint64_t own, std::uint64_t period) const;
   // Whether that is the last of this peer's turn, with which it sends what it has not sent yet.
   bool end(std::uint64_t own) const;
   // Where nobody has trained for so long that this peer may: makes it its turn.

@@ -169,7 +169,7 @@ void BroadcastExchange::begin_step(StepPlan& plan) {
   show_weights();
   const std::uint64_t usual = std::max(own_period_ + 1, held_.replica().period());
   plan.period = std::max(usual, turns_.next(own_period_).value_or(usual));
-  plan.drop_residual = turns_.has_waited(own_period_, plan.period);
+  plan.drop_residual = turns_.drops_residual(own_period_, plan.period);
   own_period_ = plan.period;
   plan.adam_factor = core_.config.adam_factor_for(live_count());
   staleness_.step_began();

@@ -101,13 +101,14 @@ BOOST_AUTO_TEST_CASE(a_turn_ends_with_what_was_not_sent) {
 }
 
 // One that trains along with the next group has not waited.
-BOOST_AUTO_TEST_CASE(who_has_waited_a_turn_is_known) {
+BOOST_AUTO_TEST_CASE(who_has_waited_a_turn_drops_its_residual) {
   const Turns first = turns_of(0, 4, {.trainers = 2, .turn_updates = 8});
-  BOOST_TEST(first.has_waited(7, 16));
-  BOOST_TEST(!first.has_waited(6, 7));
-  BOOST_TEST(!first.has_waited(7, 8));
-  BOOST_TEST(!first.has_waited(0, 16));  // its first step
-  BOOST_TEST(!turns_of(0, 2).has_waited(7, 160));
+  BOOST_TEST(first.drops_residual(7, 16));
+  BOOST_TEST(!first.drops_residual(6, 7));
+  BOOST_TEST(!first.drops_residual(7, 8));
+  BOOST_TEST(!first.drops_residual(0, 16));  // its first step
+  BOOST_TEST(!turns_of(0, 2).drops_residual(7, 160));
+  BOOST_TEST(!turns_of(0, 4, {.trainers = 2, .turn_updates = 7}).drops_residual(6, 14));  // it has sent no flush
 }
 
 BOOST_AUTO_TEST_CASE(slow_groups_are_waited_for_longer) {
