@@ -66,6 +66,9 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
       print(to, "delivery", fixed(r.delivery_p50 * 1e3, 1) + " ms",
             str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 1), " ms"));
   }
+  if (r.idle_fraction > 0.01)
+    print(to, "idle", fixed(r.idle_fraction * 100, 0) + " %",
+          "of its time a peer computes nothing, such as while it waits for its turn (exchange.trainers)");
   if (r.trace_hash != 0)
     print(to, "virtual time", fixed(r.virtual_seconds, 1) + " s",
           str("computed in ", fixed(r.wall_seconds, 1), " s"));
