@@ -379,8 +379,13 @@ const DeviceArray<float>& DeviceCompressor::residual_there() {
 
 void DeviceCompressor::restore_residual(std::span<const float> residual) {
   RUMOR_CHECK(residual.size() == layout_.params());
-  forget_update();
+  clear_residual();
   residual_.write(residual.data(), residual.size());
+}
+
+void DeviceCompressor::clear_residual() {
+  forget_update();
+  gpu_->table().fill(gpu_->device(), residual_.data(), 0, residual_.bytes());
   for (RankGroup& rank : ranks_) rank.forget();
 }
 
@@ -390,8 +395,6 @@ void DeviceCompressor::set_decay(double decay) {
   finish_update();
   options_.residual_decay = decay;
 }
-
-void DeviceCompressor::clear_residual() { restore_residual(std::vector<float>(layout_.params(), 0.0f)); }
 
 Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& last) {
   const Result<std::vector<float>> all = residual();

@@ -72,6 +72,7 @@ class DeviceCompressor {
   const DeviceArray<float>& residual_there();
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
+  // As Compressor::clear_residual(), a fill on the device.
   void clear_residual();
 
   // As Compressor::stats(), of the update that the last absorb() or shrink() made; reads the whole residual. The call

@@ -123,12 +123,25 @@ BOOST_AUTO_TEST_CASE(adam_with_clipping_another_in_flight_weight_and_a_flush) {
   check_that_all_agree(config, test::lan(3));
 }
 
-// Each turn begins without a residual, and ends with a flush.
+// Each turn begins without a residual, and ends with a flush. One peer, which makes no flush, counts its turns.
 BOOST_AUTO_TEST_CASE(peers_that_train_in_turn) {
   RunConfig config = recorded(8000);
   config.turns = {.trainers = 2, .turn_updates = 16};
   config.residual_decay = 0.5;
-  check_that_all_agree(config, test::lan(4));
+  std::uint64_t dropped = 0;
+  sim::ClusterOptions options = test::lan(4);
+  options.trainer = [&](std::size_t node, const NodeOptions& made) -> Result<std::unique_ptr<Trainer>> {
+    auto honest = ModelTrainer::create(config, test::small_data(), made.shard, sampling_seed(config, made.node));
+    if (!honest) return honest.error();
+    if (node != 2) return std::unique_ptr<Trainer>(std::move(honest).value());
+    const auto counts = [&dropped](ModelTrainer& trainer, const StepPlan& plan) {
+      dropped += plan.drop_residual ? 1 : 0;
+      return trainer.step(plan);
+    };
+    return std::unique_ptr<Trainer>(std::make_unique<test::Cheat>(std::move(honest).value(), counts));
+  };
+  check_that_all_agree(config, options);
+  BOOST_TEST(dropped >= 2u);
 }
 
 // Data so unlike that the peers bring the weight of their views down, and brake.

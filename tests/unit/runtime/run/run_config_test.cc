@@ -103,6 +103,8 @@ BOOST_AUTO_TEST_CASE(keys_that_do_nothing_are_warned_of) {
   BOOST_TEST(warning(flush) == "");
   for (const char* more : {"mode = \"average\"\n", "[compress]\nbytes_per_update = 500\n", "[pipeline]\nstages = 2\n"})
     BOOST_TEST(contains(warning(flush + more), "exchange.flush_bits does nothing with "));
+  for (const char* run : {"text-gpt", "llama-tiny"})
+    BOOST_TEST(parse_run_config(preset_text(run), run).value().turn_rules().trainers == 4u);
   BOOST_TEST(warning(turns) == "");
   BOOST_TEST(contains(warning(turns + stages), "exchange.trainers does nothing"));
   BOOST_TEST(parse_run_config(turns, "run.toml").value().turn_rules().trainers == 2u);
