@@ -175,8 +175,7 @@ Result<void> ModelTrainer::absorb_step(const StepPlan& plan, StepResult& result)
 
 Result<void> ModelTrainer::absorb_nothing(const StepPlan& plan, StepResult& result) {
   compressor_.set_density(plan.density);
-  std::fill(change_.begin(), change_.end(), 0.0f);
-  auto absorbed = compressor_.absorb(change_, result.update);
+  auto absorbed = compressor_.absorb_nothing(result.update);
   result.held = result.update.index.empty();
   return absorbed;
 }
